@@ -130,7 +130,7 @@ export interface NativeEngine {
   forward(step: StepInput): void;
   /** A view of row `row`'s V logits, valid until the next forward(); writing to it changes what sample() sees. */
   logits(row: number): Float32Array;
-  /** Writes one token id a row into `tokens`. */
+  /** Writes one token id a row into `tokens`; -1 where the largest logit is not finite (a broken model). */
   sample(input: SampleInput, tokens: Int32Array): void;
   close(): void;
 }
@@ -145,6 +145,24 @@ interface Addon {
   createEngine(options: EngineOptions): NativeEngine;
 }
 
+const HINTS: Record<NativeErrorCode, string> = {
+  ADDON_MISSING: 'Build it with: npm run build',
+  BAD_ARGUMENT: 'This is a bug in the caller; please report it with the message.',
+  BAD_MODEL: 'Convert or download the model again, or name another one.',
+  OUT_OF_MEMORY: 'Lower --kv-memory, --max-num-seqs or --max-model-len.',
+  ISA_UNAVAILABLE: 'Leave --isa out to take the best that this CPU has.',
+  FILE: 'Check the path and its permissions.',
+};
+
+/** The native error as NativeError with its hint; anything else as it came. */
+function named(error: unknown): unknown {
+  if (!(error instanceof Error) || !('code' in error)) return error;
+  const code = error.code;
+  if (typeof code !== 'string' || !Object.hasOwn(HINTS, code)) return error;
+  const known = code as NativeErrorCode;
+  return new NativeError(known, error.message, HINTS[known], { cause: error });
+}
+
 let loaded: Addon | undefined;
 
 /** Loads the addon on first use; a missing build is NativeError ADDON_MISSING. */
@@ -155,11 +173,48 @@ export function loadAddon(): Addon {
     loaded = require('../../native/build/mxbench.node') as Addon;
     return loaded;
   } catch (cause) {
-    throw new NativeError(
-      'ADDON_MISSING',
-      'The native addon could not be loaded.',
-      'Build it with: npm run build',
-      { cause },
-    );
+    const message = 'The native addon could not be loaded.';
+    throw new NativeError('ADDON_MISSING', message, HINTS.ADDON_MISSING, { cause });
+  }
+}
+
+const POSITIVE_INTEGERS = [
+  'threads',
+  'kvBlocks',
+  'maxTokensPerStep',
+  'maxSequences',
+  'maxModelLength',
+] as const;
+const POSITIVE_SHAPE = [
+  'layers',
+  'width',
+  'heads',
+  'kvHeads',
+  'headWidth',
+  'feedForwardWidth',
+  'vocabulary',
+] as const;
+const LARGEST = 2 ** 31 - 1;
+
+function requirePositiveInteger(name: string, value: number): void {
+  if (Number.isInteger(value) && value > 0 && value <= LARGEST) return;
+  throw new NativeError(
+    'BAD_ARGUMENT',
+    `${name} is ${value}; it must be an integer from 1 to ${LARGEST}.`,
+    HINTS.BAD_ARGUMENT,
+  );
+}
+
+/**
+ * Maps and packs the weights and starts the kernel threads. NativeError BAD_MODEL names the tensor that
+ * is missing or misshapen; OUT_OF_MEMORY, ISA_UNAVAILABLE and FILE say what they say.
+ */
+export function createEngine(options: EngineOptions): NativeEngine {
+  for (const name of POSITIVE_INTEGERS) requirePositiveInteger(name, options[name]);
+  for (const name of POSITIVE_SHAPE) requirePositiveInteger(name, options.shape[name]);
+  try {
+    return loadAddon().createEngine(options);
+  } catch (error) {
+    throw named(error);
   }
 }
