@@ -49,7 +49,7 @@ run('cmake', [
   `-DCMAKE_BUILD_TYPE=Release`,
   `-DMXBENCH_SANITIZE=${sanitize ? 'ON' : 'OFF'}`,
   `-DNODE_API_INCLUDE=${require('node-api-headers').include_dir}`,
-  `-DNODE_ADDON_API_INCLUDE=${require('node-addon-api').include_dir}`,
+  `-DNODE_ADDON_API_INCLUDE=${dirname(require.resolve('node-addon-api/package.json'))}`,
 ]);
 run('cmake', [
   '--build',

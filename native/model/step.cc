@@ -21,7 +21,8 @@ void CheckSequence(const StepInput& step, const StepLimits& limits, int sequence
   Require(begin < end && end <= step.token_count, "query_start", end);
   const int64_t first = step.first_position[sequence];
   const int64_t last = first + end - begin - 1;
-  Require(first >= 0 && last < limits.max_model_length, "position", last);
+  Require(first >= 0, "position", first);
+  Require(last < limits.max_model_length, "position", last);
   const int blocks = static_cast<int>(last / kSlots) + 1;
   Require(blocks <= step.block_table_stride, "block table length", blocks);
   const int32_t* table = step.block_tables + int64_t{sequence} * step.block_table_stride;
