@@ -138,19 +138,17 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   #failBeforeAnswer(error: Error, reason: string): void {
-    const sent = this.#controller !== undefined;
-    if (isMalformed(error)) {
+    if (this.#controller === undefined) {
+      this.#fail('connect', `No connection: ${reason}.`);
+    } else if (isMalformed(error)) {
       this.#fail('invalid_sse', `The response is not valid HTTP: ${reason}.`);
-      return;
-    }
-    const silent = this.#carrier.bytesRead() === this.#bytesBefore;
-    const kept = this.#carrier.answersOnSocket > 0;
-    if (sent && silent && kept && this.#options.timeline.reconnects === 0) {
+    } else if (this.#carrier.bytesRead() !== this.#bytesBefore) {
+      this.#fail('truncated', `The connection broke within the head of the response: ${reason}.`);
+    } else if (this.#carrier.answersOnSocket > 0 && this.#options.timeline.reconnects === 0) {
       this.staleSocket = true;
-      return;
+    } else {
+      this.#fail('connect', `The connection broke before the first byte of an answer: ${reason}.`);
     }
-    const when = sent ? 'The connection broke before the first byte of an answer' : 'No connection';
-    this.#fail('connect', `${when}: ${reason}.`);
   }
 
   #checkEnd(how: string): void {

@@ -12,6 +12,8 @@ export type Step =
 export interface Script {
   /** Called for each complete request; `connection` and `request` (on that connection) count from 0. */
   steps(connection: number, request: number): readonly Step[];
+  /** Called just before a step is carried out. */
+  onStep?(index: number): void;
 }
 
 export interface ScriptedServer {
@@ -48,7 +50,7 @@ export async function scriptedServer(script: Script): Promise<ScriptedServer> {
     socket.on('error', () => undefined);
     serve(socket, (body, request) => {
       bodies.push(body);
-      return script.steps(connection, request);
+      void play(socket, script.steps(connection, request), script.onStep);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -63,7 +65,7 @@ export async function scriptedServer(script: Script): Promise<ScriptedServer> {
   };
 }
 
-function serve(socket: Socket, onRequest: (body: string, request: number) => readonly Step[]) {
+function serve(socket: Socket, onRequest: (body: string, request: number) => void) {
   let received = Buffer.alloc(0);
   let requests = 0;
   socket.on('data', (bytes: Buffer) => {
@@ -76,15 +78,20 @@ function serve(socket: Socket, onRequest: (body: string, request: number) => rea
       if (received.length < end) return;
       const body = received.toString('utf8', head + 4, end);
       received = received.subarray(end);
-      void play(socket, onRequest(body, requests));
+      onRequest(body, requests);
       requests += 1;
     }
   });
 }
 
-async function play(socket: Socket, steps: readonly Step[]): Promise<void> {
-  for (const step of steps) {
+async function play(
+  socket: Socket,
+  steps: readonly Step[],
+  onStep: Script['onStep'],
+): Promise<void> {
+  for (const [index, step] of steps.entries()) {
     if (socket.destroyed) return;
+    onStep?.(index);
     if ('write' in step) socket.write(step.write);
     else if ('waitMs' in step) await new Promise((resolve) => setTimeout(resolve, step.waitMs));
     else if (step.close === 'fin') socket.end();

@@ -41,6 +41,7 @@ export class SseParser {
 
   /** Takes the bytes of one read. The chunk is not kept after the call. */
   push(chunk: Buffer, stampNs: number): void {
+    if (this.#dead) return;
     let start = this.#begun ? 0 : this.#skipBom(chunk);
     const length = chunk.length;
     for (let at = start; at < length; at += 1) {
@@ -63,8 +64,8 @@ export class SseParser {
 
   /** Bytes of an event that was begun and never completed; to be asked when the stream has ended. */
   unfinishedBytes(): number {
-    if (this.#dead || (this.#carryLength > 0 && this.#carry[0] === COLON)) return this.#dataBytes;
-    return this.#carryLength + this.#dataBytes + (this.#hasData ? 1 : 0);
+    const comment = this.#carryLength > 0 && this.#carry[0] === COLON;
+    return this.#dataBytes + (comment ? 0 : this.#carryLength);
   }
 
   #skipBom(chunk: Buffer): number {
@@ -114,7 +115,8 @@ export class SseParser {
       this.#dispatch(stampNs);
     } else if (isField(bytes, start, end, DATA)) {
       const from = valueStart(bytes, start + DATA.length, end);
-      this.#dataBytes += end - from;
+      // The line end counts too: a flood of empty data lines is as large as it looks.
+      this.#dataBytes += end - from + 1;
       if (this.#dataBytes > this.#maxEventBytes) {
         this.#fail(`An event is longer than ${this.#maxEventBytes} bytes.`);
         return;
@@ -145,7 +147,7 @@ export class SseParser {
     this.#data = '';
     this.#dataBytes = 0;
     this.#hasData = false;
-    if (hasData && !this.#dead) this.#sink.event(type, data, stampNs);
+    if (hasData) this.#sink.event(type, data, stampNs);
   }
 
   #fail(message: string): void {
