@@ -1,0 +1,214 @@
+// The front end's side of the engine thread: starts it, hands commands over, spreads each step's report over the
+// requests that it concerns, and notices when the thread dies.
+import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
+import type {
+  EngineClient,
+  EngineDescription,
+  EngineStats,
+  SequenceListener,
+} from '../frontend/engine-client.ts';
+import { monotonicNs } from '../monotonic-clock.ts';
+import type { StepRecord, ThreadMap } from '../protocol/step-trace.ts';
+import type { SchedulerOptions } from '../scheduler/scheduler.ts';
+import type { SequenceSpec } from '../scheduler/sequence.ts';
+import type { FinishCode } from '../scheduler/stop-rules.ts';
+import type { RunnerChoice, WorkerInput } from './engine-worker.ts';
+import { LiveStats } from './live-stats.ts';
+import { type EngineCommand, type EngineEvent, type StepReport, TOKEN_STRIDE } from './messages.ts';
+import { StepRing } from './step-ring.ts';
+import { readThreadMap } from './thread-map.ts';
+
+export interface EngineStart {
+  scheduler: SchedulerOptions;
+  runner: RunnerChoice;
+}
+
+/** The engine could not start; the message is one sentence for the person who started the server. */
+export class EngineStartError extends Error {
+  readonly code: string;
+  readonly hint: string;
+  constructor(code: string, message: string, hint: string) {
+    super(message);
+    this.name = 'EngineStartError';
+    this.code = code;
+    this.hint = hint;
+  }
+}
+
+const CLOSE_PATIENCE_MS = 5000;
+
+/** Starts the engine thread and resolves when the model is loaded; EngineStartError when it cannot be. */
+export async function startEngine(start: EngineStart): Promise<EngineClient> {
+  const ring = new StepRing();
+  const stats = new LiveStats();
+  const wake = new Int32Array(new SharedArrayBuffer(4));
+  const { port1, port2 } = new MessageChannel();
+  const shared = { wake: wake.buffer, ring: ring.shared, stats: stats.shared };
+  const workerData: WorkerInput = { port: port2, ...shared, ...start };
+  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+  const worker = new Worker(new URL(`./engine-worker.${extension}`, import.meta.url), {
+    workerData,
+    transferList: [port2],
+    name: 'engine-core',
+  });
+  const info = await new Promise<EngineDescription>((resolve, reject) => {
+    port1.once('message', (event: EngineEvent) => {
+      if (event.type === 'ready') resolve(event.info);
+      if (event.type === 'failed')
+        reject(new EngineStartError(event.code, event.message, event.hint));
+    });
+    worker.once('error', reject);
+    worker.once('exit', () => reject(new Error('The engine thread ended while it was starting.')));
+  });
+  worker.removeAllListeners();
+  return new WorkerClient({ info, worker, port: port1, wake, ring, live: stats });
+}
+
+interface Parts {
+  info: EngineDescription;
+  worker: Worker;
+  port: MessagePort;
+  wake: Int32Array;
+  ring: StepRing;
+  live: LiveStats;
+}
+
+class WorkerClient implements EngineClient {
+  readonly info: EngineDescription;
+  state: EngineClient['state'] = 'ready';
+  failure: string | undefined;
+  readonly #parts: Parts;
+  readonly #listeners = new Map<number, SequenceListener>();
+  readonly #touched = new Set<SequenceListener>();
+  readonly #resets = new Map<number, (done: boolean) => void>();
+  readonly #exited: Promise<void>;
+  #observers: ((tokens: number) => void)[] = [];
+  #lastId = 0;
+  #lastTicket = 0;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    this.info = parts.info;
+    parts.port.on('message', (event: EngineEvent) => this.#receive(event));
+    parts.worker.on('error', (error) => this.#die(error));
+    this.#exited = new Promise((resolve) => {
+      parts.worker.on('exit', () => {
+        if (this.state === 'ready') this.#die(new Error('the engine thread ended'));
+        resolve();
+      });
+    });
+  }
+
+  nextId(): number {
+    this.#lastId = (this.#lastId + 1) & 0x7fffffff;
+    return this.#lastId;
+  }
+
+  submit(sequences: readonly SequenceSpec[], listener: SequenceListener): void {
+    if (this.state !== 'ready') throw new Error('The engine is not running.');
+    for (const { id } of sequences) this.#listeners.set(id, listener);
+    this.#send({ type: 'add', sequences, queuedNs: monotonicNs() });
+  }
+
+  abort(ids: readonly number[]): void {
+    const live = ids.filter((id) => this.#listeners.delete(id));
+    if (live.length > 0) this.#send({ type: 'abort', ids: live });
+  }
+
+  stats(): EngineStats {
+    return this.#parts.live.read();
+  }
+
+  onStep(observer: (tokens: number) => void): void {
+    this.#observers = [...this.#observers, observer];
+  }
+
+  resetPrefixCache(): Promise<boolean> {
+    this.#lastTicket += 1;
+    const ticket = this.#lastTicket;
+    return new Promise((resolve) => {
+      this.#resets.set(ticket, resolve);
+      this.#send({ type: 'resetPrefixCache', ticket });
+    });
+  }
+
+  stepRecords(after: number): StepRecord[] {
+    return this.#parts.ring.read(after);
+  }
+
+  threads(): ThreadMap {
+    return readThreadMap();
+  }
+
+  async close(): Promise<void> {
+    if (this.state === 'ready') {
+      this.state = 'closed';
+      this.#failAll('shutdown');
+      this.#send({ type: 'close' });
+    }
+    const impatient = setTimeout(() => void this.#parts.worker.terminate(), CLOSE_PATIENCE_MS);
+    await this.#exited;
+    clearTimeout(impatient);
+    this.#parts.port.close();
+  }
+
+  #send(command: EngineCommand): void {
+    const { port, wake } = this.#parts;
+    port.postMessage(command);
+    Atomics.add(wake, 0, 1);
+    Atomics.notify(wake, 0);
+  }
+
+  #receive(event: EngineEvent): void {
+    if (event.type === 'step') this.#spread(event);
+    if (event.type !== 'prefixCacheReset') return;
+    this.#resets.get(event.ticket)?.(event.done);
+    this.#resets.delete(event.ticket);
+  }
+
+  #spread(report: StepReport): void {
+    const receivedNs = monotonicNs();
+    if (report.admitted) this.#spreadAdmitted(report.admitted, report.admittedNs);
+    const { tokens, extras } = report;
+    for (let entry = 0; entry < report.tokenCount; entry += 1) {
+      const id = tokens[entry * TOKEN_STRIDE] ?? 0;
+      // A request that was aborted meanwhile is no longer known.
+      const listener = this.#listeners.get(id);
+      if (!listener) continue;
+      const finish = (tokens[entry * TOKEN_STRIDE + 2] ?? 0) as FinishCode;
+      if (finish !== 0) this.#listeners.delete(id);
+      this.#touched.add(listener);
+      listener.onToken(id, tokens[entry * TOKEN_STRIDE + 1] ?? 0, finish, extras?.[entry]);
+    }
+    const detokenisedNs = monotonicNs();
+    for (const listener of this.#touched) listener.onStepEnd();
+    this.#touched.clear();
+    this.#parts.ring.stamp(report.step, receivedNs, detokenisedNs, monotonicNs());
+    for (const observer of this.#observers) observer(report.tokensRun);
+  }
+
+  #spreadAdmitted(admitted: Int32Array, times: Float64Array | undefined): void {
+    for (let index = 0; index < admitted.length; index += 2) {
+      const id = admitted[index] ?? 0;
+      this.#listeners.get(id)?.onScheduled(id, admitted[index + 1] ?? 0, {
+        queuedNs: times?.[index] ?? 0,
+        scheduledNs: times?.[index + 1] ?? 0,
+      });
+    }
+  }
+
+  #die(error: unknown): void {
+    if (this.state !== 'ready') return;
+    this.state = 'dead';
+    this.failure = error instanceof Error ? error.message : String(error);
+    this.#failAll('died');
+  }
+
+  #failAll(reason: 'died' | 'shutdown'): void {
+    const listeners = new Set(this.#listeners.values());
+    this.#listeners.clear();
+    for (const listener of listeners) listener.onFailure(reason);
+    for (const resolve of this.#resets.values()) resolve(false);
+    this.#resets.clear();
+  }
+}

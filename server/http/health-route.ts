@@ -1,0 +1,41 @@
+// GET /health, /ping, /version and /server_info: whether the server works, and what exactly is running.
+import type { FastifyInstance } from 'fastify';
+import type { AppContext } from './context.ts';
+
+export function healthRoute(app: FastifyInstance, context: AppContext): void {
+  const { engine, model, settings } = context;
+  const health = () => {
+    const { isa, activations, threads, kvFormat } = engine.info;
+    const status = engine.state === 'ready' ? 'ok' : engine.state;
+    return {
+      status,
+      isa,
+      activations,
+      threads,
+      kv_format: kvFormat,
+      model: model.name,
+      synthetic: model.synthetic,
+      version: settings.version,
+    };
+  };
+  for (const path of ['/health', '/v1/health', '/ping']) {
+    app.get(path, (_request, reply) => {
+      return reply.code(engine.state === 'ready' ? 200 : 503).send(health());
+    });
+  }
+  app.get('/version', () => ({ version: settings.version }));
+  app.get('/server_info', () => ({
+    version: settings.version,
+    config: settings.shownConfig,
+    engine: engine.info,
+    model: {
+      name: model.name,
+      path: model.path,
+      synthetic: model.synthetic,
+      quantisation: model.quantisation,
+      parameters: model.parameters,
+      file_bytes: model.fileBytes,
+      vocabulary: model.vocabulary,
+    },
+  }));
+}

@@ -1,0 +1,33 @@
+// POST /tokenize and /detokenize.
+import type { FastifyInstance } from 'fastify';
+import { checkModel } from '../frontend/completion-request.ts';
+import { checkIds } from '../frontend/sampling.ts';
+import { parseBody } from '../protocol/parse-body.ts';
+import { detokenizeRequest, tokenizeRequest } from '../protocol/tokenize.ts';
+import { tokenName } from './completion-logprobs.ts';
+import type { AppContext } from './context.ts';
+
+export function tokenizeRoute(app: FastifyInstance, context: AppContext): void {
+  const { model, engine } = context;
+  app.post('/tokenize', (request) => {
+    const body = parseBody(tokenizeRequest, request.body);
+    checkModel(body.model, model);
+    const addSpecialTokens = body.add_special_tokens ?? true;
+    const tokens = model.tokenizer.encode(body.prompt, { addSpecialTokens, parseSpecial: true });
+    const strings = body.return_token_strs
+      ? tokens.map((token) => tokenName(model, token, false))
+      : null;
+    return {
+      count: tokens.length,
+      max_model_len: engine.info.maxModelLength,
+      tokens,
+      token_strs: strings,
+    };
+  });
+  app.post('/detokenize', (request) => {
+    const body = parseBody(detokenizeRequest, request.body);
+    checkModel(body.model, model);
+    checkIds(body.tokens, model.vocabulary, 'tokens');
+    return { prompt: model.tokenizer.decode(body.tokens, { skipSpecialTokens: false }) };
+  });
+}
