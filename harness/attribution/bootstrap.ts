@@ -1,18 +1,8 @@
 // Block bootstrap of a mean: neighbouring steps and samples resemble each other, so whole blocks are drawn. Pure and
 // reproducible: the draws come from a seed.
+import { percentile } from '../stats/percentile.ts';
+import { seededRandom } from '../stats/random.ts';
 import type { Interval } from './intervals.ts';
-
-/** A small seeded generator (mulberry32): equal seeds give equal draws on every platform; values in [0, 1). */
-export function seededRandom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = state;
-    t = Math.imul(t ^ (t >>> 15), t | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
 
 /** Sorted means of `draws` resamples made of blocks of `block` neighbours (the series is taken as a ring). */
 export function blockBootstrapMeans(
@@ -25,13 +15,13 @@ export function blockBootstrapMeans(
   const length = Math.max(1, Math.min(block, n));
   const prefix = new Float64Array(2 * n + 1);
   for (let i = 0; i < 2 * n; i++) prefix[i + 1] = (prefix[i] ?? 0) + (values[i % n] ?? 0);
-  const random = seededRandom(seed);
+  const random = seededRandom(seed, 'block bootstrap');
   const means = new Float64Array(n === 0 ? 0 : draws);
   for (let draw = 0; draw < means.length; draw++) {
     let sum = 0;
     for (let taken = 0; taken < n; taken += length) {
       const size = Math.min(length, n - taken);
-      const start = Math.floor(random() * n);
+      const start = random.below(n);
       sum += (prefix[start + size] ?? 0) - (prefix[start] ?? 0);
     }
     means[draw] = sum / n;
@@ -48,12 +38,7 @@ export function percentileInterval(sorted: ArrayLike<number>, confidence = 0.95)
   return { low: at(tail), high: at(1 - tail) };
 }
 
-/** The q quantile (0 to 1) of values in any order, by linear interpolation; NaN when there are none. */
+/** The q quantile (0 to 1) of values in any order; NaN when there are none. */
 export function quantile(values: readonly number[], q: number): number {
-  if (values.length === 0) return Number.NaN;
-  const sorted = [...values].sort((a, b) => a - b);
-  const position = q * (sorted.length - 1);
-  const low = Math.floor(position);
-  const a = sorted[low] ?? 0;
-  return a + (position - low) * ((sorted[low + 1] ?? a) - a);
+  return values.length === 0 ? Number.NaN : percentile(values, q);
 }

@@ -1,8 +1,8 @@
 // The gap of TPOT against a reference: how much lies in the engine span and how much in the rest, with the residual
 // paired within each run. Both sides must come from the same method; one run a side supports nothing. Pure.
 import { HarnessError } from '../errors.ts';
-import { seededRandom } from './bootstrap.ts';
-import { type Interval, meanInterval, studentQuantile } from './intervals.ts';
+import { seededRandom } from '../stats/random.ts';
+import { type Interval, meanInterval, studentWidth } from './intervals.ts';
 
 export interface GapRun {
   /** Step period or TPOT of this run, ms per step. */
@@ -46,7 +46,7 @@ function welch(a: readonly number[], b: readonly number[], confidence: number): 
   if (se === 0) return { ms, se, interval: { low: ms, high: ms } };
   const df =
     se ** 4 / (x.se ** 4 / Math.max(1, a.length - 1) + y.se ** 4 / Math.max(1, b.length - 1));
-  const width = studentQuantile(df, confidence) * se;
+  const width = studentWidth(df, confidence) * se;
   return { ms, se, interval: { low: ms - width, high: ms + width } };
 }
 
@@ -81,12 +81,12 @@ export function gapAgainst(ours: GapSide, reference: GapSide, confidence = 0.95)
 function residualShare(ours: GapSide, reference: GapSide, total: GapPart): Gap['residualShare'] {
   const clear = total.interval.low > 0 || total.interval.high < 0;
   if (!clear) return undefined;
-  const random = seededRandom(1);
+  const random = seededRandom(1, 'residual share');
   const draw = (runs: readonly GapRun[]) => {
     let period = 0;
     let span = 0;
     for (let i = 0; i < runs.length; i++) {
-      const run = runs[Math.floor(random() * runs.length)];
+      const run = runs[random.below(runs.length)];
       period += (run?.periodMs ?? 0) / runs.length;
       span += (run?.spanMs ?? 0) / runs.length;
     }

@@ -1,6 +1,6 @@
 // The slope of TPOT under injected delay: near 1 the seam is on the path of TPOT, near 0 it is hidden behind the engine.
 // It is also the positive control of the whole tool. Pure: runs are made elsewhere.
-import { type Interval, studentQuantile } from './intervals.ts';
+import { type Interval, studentWidth } from './intervals.ts';
 
 export interface InjectionRun {
   /** Delay added at the seam, ms per step. */
@@ -34,7 +34,7 @@ export function injectionSlope(
     0,
   );
   const se = Math.sqrt(rest / (n - 2) / sxx);
-  const width = se === 0 ? 0 : studentQuantile(n - 2, confidence) * se;
+  const width = se === 0 ? 0 : studentWidth(n - 2, confidence) * se;
   const interval = { low: slope - width, high: slope + width };
   return { slope, se, interval, runs: n, verdict: place(interval) };
 }

@@ -5,7 +5,7 @@ import {
   normalQuantile,
   poissonInterval,
   possibleRanks,
-  studentQuantile,
+  studentWidth,
   wilsonInterval,
 } from './intervals.ts';
 
@@ -42,10 +42,10 @@ test('a share of zero has an upper bound, and no samples say nothing', () => {
 
 test('quantiles match the tables', () => {
   near(normalQuantile(0.95), 1.959964, 1e-5);
-  near(studentQuantile(1), 12.7062, 1e-3);
-  near(studentQuantile(2), 4.30265, 1e-4);
-  near(studentQuantile(9), 2.26216, 1e-4);
-  near(studentQuantile(30, 0.99), 2.74999, 1e-4);
+  near(studentWidth(1), 12.7062, 1e-3);
+  near(studentWidth(2), 4.30265, 1e-4);
+  near(studentWidth(9), 2.26216, 1e-4);
+  near(studentWidth(30, 0.99), 2.74999, 1e-4);
 });
 
 test('one value has no interval, equal values have one of no width', () => {

@@ -2,7 +2,7 @@
 // schema: it goes into records as it is.
 import { z } from 'zod';
 import { percentileInterval } from './bootstrap.ts';
-import { type Interval, normalQuantile, poissonInterval, studentQuantile } from './intervals.ts';
+import { type Interval, normalQuantile, poissonInterval, studentWidth } from './intervals.ts';
 
 const errorModelSchema = z.discriminatedUnion('kind', [
   z.strictObject({
@@ -52,7 +52,7 @@ function plainInterval(quantity: Quantity, confidence: number): Interval {
   if (error.kind === 'bounds') return { low: error.low, high: error.high };
   if (error.se === 0) return { low: estimate, high: estimate };
   const width =
-    error.df === undefined ? normalQuantile(confidence) : studentQuantile(error.df, confidence);
+    error.df === undefined ? normalQuantile(confidence) : studentWidth(error.df, confidence);
   return { low: estimate - width * error.se, high: estimate + width * error.se };
 }
 
