@@ -6,13 +6,12 @@
 namespace mxbench::avx512 {
 namespace {
 
-[[gnu::always_inline]] inline uint8_t* BlockOf(uint8_t* tile, ActivationFormat format, int tokens,
-                                               int block) {
+MXBENCH_INLINE uint8_t* BlockOf(uint8_t* tile, ActivationFormat format, int tokens, int block) {
   return tile + ActivationBlockBytes(format, tokens) * static_cast<size_t>(block);
 }
 
 // Float bits of the largest magnitude; a NaN comes out on top.
-[[gnu::always_inline]] inline int LargestMagnitude(__m512 low, __m512 high) {
+MXBENCH_INLINE int LargestMagnitude(__m512 low, __m512 high) {
   const __m512i magnitude = _mm512_set1_epi32(0x7fffffff);
   const __m512i largest = _mm512_max_epi32(_mm512_and_si512(_mm512_castps_si512(low), magnitude),
                                            _mm512_and_si512(_mm512_castps_si512(high), magnitude));

@@ -1,67 +1,25 @@
 // Element-wise kernels, and the table of all AVX-512 kernels.
+#include "kernels/lanes/elementwise.h"
+
 #include "kernels/avx512/avx512.h"
-#include "kernels/avx512/vector.h"
+#include "kernels/avx512/lanes.h"
 #include "kernels/isa_tables.h"
 
 namespace mxbench::avx512 {
 
 void RmsNorm(const float* x, const float* weight, int width, float epsilon, float* y) {
-  __m512 parts[4] = {_mm512_setzero_ps(), _mm512_setzero_ps(), _mm512_setzero_ps(),
-                     _mm512_setzero_ps()};
-  for (int i = 0; i < width; i += 64) {
-    MXBENCH_UNROLL(4)
-    for (int part = 0; part < 4; part++) {
-      const int at = i + 16 * part;
-      const __m512 value = _mm512_maskz_loadu_ps(LanesBelow(width - at), x + at);
-      parts[part] = _mm512_fmadd_ps(value, value, parts[part]);
-    }
-  }
-  const float sum = _mm512_reduce_add_ps(
-      _mm512_add_ps(_mm512_add_ps(parts[0], parts[1]), _mm512_add_ps(parts[2], parts[3])));
-  const float mean = sum / static_cast<float>(width) + epsilon;
-  const __m512 factor = _mm512_set1_ps(1.0f / _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(mean))));
-  for (int i = 0; i < width; i += 16) {
-    const __mmask16 lanes = LanesBelow(width - i);
-    const __m512 scaled = _mm512_mul_ps(_mm512_maskz_loadu_ps(lanes, x + i), factor);
-    _mm512_mask_storeu_ps(y + i, lanes,
-                          _mm512_mul_ps(scaled, _mm512_maskz_loadu_ps(lanes, weight + i)));
-  }
+  lanes::RmsNorm<Lanes>(x, weight, width, epsilon, y);
 }
 
 void Rotate(float* head, const float* cosines, const float* sines, int head_width) {
-  const int half = head_width / 2;
-  for (int i = 0; i < half; i += 16) {
-    const __mmask16 lanes = LanesBelow(half - i);
-    const __m512 first = _mm512_maskz_loadu_ps(lanes, head + i);
-    const __m512 second = _mm512_maskz_loadu_ps(lanes, head + half + i);
-    const __m512 cosine = _mm512_maskz_loadu_ps(lanes, cosines + i);
-    const __m512 sine = _mm512_maskz_loadu_ps(lanes, sines + i);
-    _mm512_mask_storeu_ps(head + i, lanes,
-                          _mm512_fmsub_ps(first, cosine, _mm512_mul_ps(second, sine)));
-    _mm512_mask_storeu_ps(head + half + i, lanes,
-                          _mm512_fmadd_ps(second, cosine, _mm512_mul_ps(first, sine)));
-  }
+  lanes::Rotate<Lanes>(head, cosines, sines, head_width);
 }
 
 void SiluMultiply(const float* gate, const float* up, int width, float* y) {
-  const __m512 one = _mm512_set1_ps(1.0f);
-  for (int i = 0; i < width; i += 16) {
-    const __mmask16 lanes = LanesBelow(width - i);
-    const __m512 x = _mm512_maskz_loadu_ps(lanes, gate + i);
-    const __m512 divisor = _mm512_add_ps(one, Exp(_mm512_sub_ps(_mm512_setzero_ps(), x)));
-    const __m512 silu = _mm512_div_ps(x, divisor);
-    _mm512_mask_storeu_ps(y + i, lanes, _mm512_mul_ps(silu, _mm512_maskz_loadu_ps(lanes, up + i)));
-  }
+  lanes::SiluMultiply<Lanes>(gate, up, width, y);
 }
 
-void Add(float* x, const float* y, int width) {
-  for (int i = 0; i < width; i += 16) {
-    const __mmask16 lanes = LanesBelow(width - i);
-    const __m512 sum =
-        _mm512_add_ps(_mm512_maskz_loadu_ps(lanes, x + i), _mm512_maskz_loadu_ps(lanes, y + i));
-    _mm512_mask_storeu_ps(x + i, lanes, sum);
-  }
-}
+void Add(float* x, const float* y, int width) { lanes::Add<Lanes>(x, y, width); }
 
 int32_t Argmax(const float* x, int width) {
   // Each lane keeps its first largest value; a lane that has seen only NaN (at first: nothing)

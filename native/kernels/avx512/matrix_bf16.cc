@@ -11,7 +11,7 @@ constexpr int kTokensAtOnce = 8;  // sixteen weight vectors and the sums share 3
 
 // vpermw reads five bits of an index: sixteen bf16 values twice make masking of nibbles
 // unnecessary.
-[[gnu::always_inline]] inline __m512i NibbleTable() {
+MXBENCH_INLINE __m512i NibbleTable() {
   const __m256i values = _mm256_setr_epi16(
       0x0000, 0x3f80, 0x4000, 0x4040, 0x4080, 0x40c0, 0x4100, 0x4140, static_cast<short>(0x8000),
       static_cast<short>(0xbf80), static_cast<short>(0xc000), static_cast<short>(0xc040),
@@ -23,7 +23,7 @@ constexpr int kTokensAtOnce = 8;  // sixteen weight vectors and the sums share 3
 struct Mxfp4 {
   static constexpr size_t kBytes = PackedBlockBytes(WeightFormat::kMxfp4);
 
-  [[gnu::always_inline]] static void Decode(const uint8_t* block, __m512i table, __m512i* pair) {
+  MXBENCH_INLINE static void Decode(const uint8_t* block, __m512i table, __m512i* pair) {
     MXBENCH_UNROLL(4)
     for (int j = 0; j < 4; j++) {
       const __m512i nibbles = _mm512_loadu_si512(block + 16 + 64 * j);
@@ -34,7 +34,7 @@ struct Mxfp4 {
     }
   }
 
-  [[gnu::always_inline]] static __m512 Enter(const uint8_t* block, __m512 sum, __m512 f) {
+  MXBENCH_INLINE static __m512 Enter(const uint8_t* block, __m512 sum, __m512 f) {
     const __m512i exponents = _mm512_cvtepu8_epi32(Load<__m128i>(block));
     return _mm512_fmadd_ps(sum, _mm512_castsi512_ps(_mm512_slli_epi32(exponents, 23)), f);
   }
@@ -43,12 +43,12 @@ struct Mxfp4 {
 struct Bfloat16 {
   static constexpr size_t kBytes = PackedBlockBytes(WeightFormat::kBfloat16);
 
-  [[gnu::always_inline]] static void Decode(const uint8_t* block, __m512i, __m512i* pair) {
+  MXBENCH_INLINE static void Decode(const uint8_t* block, __m512i, __m512i* pair) {
     MXBENCH_UNROLL(16)
     for (int p = 0; p < kPairs; p++) pair[p] = _mm512_loadu_si512(block + 64 * p);
   }
 
-  [[gnu::always_inline]] static __m512 Enter(const uint8_t*, __m512 sum, __m512 f) {
+  MXBENCH_INLINE static __m512 Enter(const uint8_t*, __m512 sum, __m512 f) {
     return _mm512_add_ps(sum, f);
   }
 };

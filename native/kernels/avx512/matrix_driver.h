@@ -24,7 +24,7 @@ class Prefetcher {
         row_bytes_(static_cast<size_t>(blocks) * kBlockBytes) {}
 
   template <int R>
-  [[gnu::always_inline]] void Step(int block) {
+  MXBENCH_INLINE void Step(int block) {
     if constexpr (M <= kMostTokens) {
       if (block == jump_at_) ahead_ += jump_;
       MXBENCH_UNROLL(2)
@@ -49,7 +49,7 @@ class Prefetcher {
   size_t row_bytes_;
 };
 
-[[gnu::always_inline]] inline void StoreRows(float* out, __m512 value, bool add) {
+MXBENCH_INLINE void StoreRows(float* out, __m512 value, bool add) {
   if (add) value = _mm512_add_ps(_mm512_loadu_ps(out), value);
   _mm512_storeu_ps(out, value);
 }

@@ -15,7 +15,7 @@ struct Mxfp4 {
   static constexpr int Input(int k) { return k; }
 
   // vpermps reads four bits of an index, which is one nibble.
-  [[gnu::always_inline]] static __m512 Weight(const uint8_t* block, int k) {
+  MXBENCH_INLINE static __m512 Weight(const uint8_t* block, int k) {
     const __m512 table =
         _mm512_setr_ps(0, 1, 2, 3, 4, 6, 8, 12, -0.0f, -1, -2, -3, -4, -6, -8, -12);
     const __m512i nibbles = _mm512_loadu_si512(block + 16 + 64 * (k % 16 / 4));
@@ -23,7 +23,7 @@ struct Mxfp4 {
     return _mm512_permutexvar_ps(_mm512_srli_epi32(nibbles, shift), table);
   }
 
-  [[gnu::always_inline]] static __m512 Enter(const uint8_t* block, __m512 sum, __m512 f) {
+  MXBENCH_INLINE static __m512 Enter(const uint8_t* block, __m512 sum, __m512 f) {
     const __m512i exponents = _mm512_cvtepu8_epi32(Load<__m128i>(block));
     return _mm512_fmadd_ps(sum, _mm512_castsi512_ps(_mm512_slli_epi32(exponents, 23)), f);
   }
@@ -33,14 +33,14 @@ struct Q8 {
   static constexpr size_t kBytes = PackedBlockBytes(WeightFormat::kQ8);
   static constexpr int Input(int k) { return k; }
 
-  [[gnu::always_inline]] static __m512 Weight(const uint8_t* block, int k) {
+  MXBENCH_INLINE static __m512 Weight(const uint8_t* block, int k) {
     const __m512i bytes = _mm512_loadu_si512(block + 32 + 64 * (k / 4));
     const __m512i value = _mm512_and_si512(
         _mm512_srli_epi32(bytes, static_cast<unsigned>(8 * (k % 4))), _mm512_set1_epi32(255));
     return _mm512_sub_ps(_mm512_cvtepi32_ps(value), _mm512_set1_ps(128));
   }
 
-  [[gnu::always_inline]] static __m512 Enter(const uint8_t* block, __m512 sum, __m512 f) {
+  MXBENCH_INLINE static __m512 Enter(const uint8_t* block, __m512 sum, __m512 f) {
     return _mm512_fmadd_ps(sum, _mm512_cvtph_ps(Load<__m256i>(block)), f);
   }
 };
@@ -49,13 +49,13 @@ struct Bfloat16 {
   static constexpr size_t kBytes = PackedBlockBytes(WeightFormat::kBfloat16);
   static constexpr int Input(int k) { return PairFirst(k / 2) + 2 * (k % 2); }
 
-  [[gnu::always_inline]] static __m512 Weight(const uint8_t* block, int k) {
+  MXBENCH_INLINE static __m512 Weight(const uint8_t* block, int k) {
     const __m512i pair = _mm512_loadu_si512(block + 64 * (k / 2));
     return _mm512_castsi512_ps(k % 2 == 0 ? _mm512_slli_epi32(pair, 16)
                                           : _mm512_and_si512(pair, _mm512_set1_epi32(-65536)));
   }
 
-  [[gnu::always_inline]] static __m512 Enter(const uint8_t*, __m512 sum, __m512 f) {
+  MXBENCH_INLINE static __m512 Enter(const uint8_t*, __m512 sum, __m512 f) {
     return _mm512_add_ps(sum, f);
   }
 };
@@ -64,11 +64,11 @@ struct Float32 {
   static constexpr size_t kBytes = PackedBlockBytes(WeightFormat::kFloat32);
   static constexpr int Input(int k) { return k; }
 
-  [[gnu::always_inline]] static __m512 Weight(const uint8_t* block, int k) {
+  MXBENCH_INLINE static __m512 Weight(const uint8_t* block, int k) {
     return LoadFloats(block + 64 * k);
   }
 
-  [[gnu::always_inline]] static __m512 Enter(const uint8_t*, __m512 sum, __m512 f) {
+  MXBENCH_INLINE static __m512 Enter(const uint8_t*, __m512 sum, __m512 f) {
     return _mm512_add_ps(sum, f);
   }
 };

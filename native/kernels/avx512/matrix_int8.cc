@@ -7,7 +7,7 @@ namespace mxbench::avx512 {
 namespace {
 
 // vpermb reads six bits of an index: sixteen values four times make masking of nibbles unnecessary.
-[[gnu::always_inline]] inline __m512i NibbleTable() {
+MXBENCH_INLINE __m512i NibbleTable() {
   const __m128i values = _mm_setr_epi8(12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0);
   return _mm512_broadcast_i32x4(values);
 }
@@ -15,8 +15,7 @@ namespace {
 struct Mxfp4 {
   static constexpr size_t kBytes = PackedBlockBytes(WeightFormat::kMxfp4);
 
-  [[gnu::always_inline]] static __m512 Decode(const uint8_t* block, __m512i table,
-                                              __m512i* weight) {
+  MXBENCH_INLINE static __m512 Decode(const uint8_t* block, __m512i table, __m512i* weight) {
     MXBENCH_UNROLL(4)
     for (int j = 0; j < 4; j++) {
       const __m512i nibbles = _mm512_loadu_si512(block + 16 + 64 * j);
@@ -31,7 +30,7 @@ struct Mxfp4 {
 struct Q8 {
   static constexpr size_t kBytes = PackedBlockBytes(WeightFormat::kQ8);
 
-  [[gnu::always_inline]] static __m512 Decode(const uint8_t* block, __m512i, __m512i* weight) {
+  MXBENCH_INLINE static __m512 Decode(const uint8_t* block, __m512i, __m512i* weight) {
     MXBENCH_UNROLL(8)
     for (int j = 0; j < 8; j++) weight[j] = _mm512_loadu_si512(block + 32 + 64 * j);
     return _mm512_cvtph_ps(Load<__m256i>(block));
