@@ -11,13 +11,15 @@ bool IsaAvailable(Isa isa) {
 #if MXBENCH_X86
   // The compiler's run-time check also asks XGETBV whether the operating system saves the
   // registers.
+  if (isa == Isa::kAvx2) {
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+           __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi2");
+  }
   if (isa == Isa::kAvx512) {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
            __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
            __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vbmi") &&
-           __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx2") &&
-           __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c") &&
-           __builtin_cpu_supports("bmi2");
+           __builtin_cpu_supports("avx512bf16") && IsaAvailable(Isa::kAvx2);
   }
 #endif
   return isa == Isa::kPortable;
@@ -31,6 +33,7 @@ Isa BestIsa() {
 const Kernels& KernelsFor(Isa isa) {
 #if MXBENCH_X86
   if (isa == Isa::kAvx512) return avx512::Table();
+  if (isa == Isa::kAvx2) return avx2::Table();
 #endif
   (void)isa;
   return portable::Table();
