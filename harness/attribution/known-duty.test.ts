@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import {
+  buildKnownDuty,
+  type Comparison,
+  compareOnCpu,
+  compareSched,
+} from './testing/known-duty.ts';
+
+let built: ReturnType<typeof buildKnownDuty>;
+before(() => {
+  built = buildKnownDuty();
+});
+after(() => built.remove());
+
+const outside = (list: Comparison[]) =>
+  list
+    .filter(({ truth, low, high }) => truth < low || truth > high)
+    .map((one) => JSON.stringify(one));
+
+test('busy is what each thread says of itself, and function shares lie in their intervals', async () => {
+  const comparisons = await compareOnCpu(built.program, built.folder, 1, 1.2);
+  assert.equal(comparisons.filter((one) => one.what.startsWith('busy')).length, 4);
+  assert.deepEqual(outside(comparisons), []);
+});
+
+test('a hand-off with a known sleep is told from work, and its states close within 1 us', async () => {
+  const { comparisons, closureUs, inconsistent, bracket } = await compareSched(
+    built.program,
+    built.folder,
+    2,
+    1,
+  );
+  assert.deepEqual(outside(comparisons), []);
+  assert.equal(inconsistent, 0);
+  assert.ok(closureUs <= 1, `${closureUs} us`);
+  assert.ok(bracket.total > 0 && bracket.inside === bracket.total, JSON.stringify(bracket));
+});
