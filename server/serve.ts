@@ -71,6 +71,9 @@ function defaultBodyLimit(maxModelLength: number): number {
   return Math.max(4 * 2 ** 20, maxModelLength * 64);
 }
 
+/** Logit rows beyond one a sequence, for the log-probabilities of prompts; each is a vocabulary of floats. */
+const PROMPT_LOGIT_ROWS = 64;
+
 async function startNativeEngine(
   loaded: LoadedModel,
   flags: ServeFlags,
@@ -95,7 +98,7 @@ async function startNativeEngine(
     const engine = await startEngine({
       scheduler: {
         ...bounds,
-        maxLogitRows: bounds.maxSequences,
+        maxLogitRows: Math.min(bounds.maxTokensPerStep, bounds.maxSequences + PROMPT_LOGIT_ROWS),
         blockCount: kvBlocks,
         policy: flags.schedulingPolicy,
         prefixCaching: flags.enablePrefixCaching,

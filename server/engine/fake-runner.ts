@@ -11,6 +11,8 @@ export interface FakeRunnerOptions {
   stepMs: number;
   /** The step at which forward() throws. */
   crashAtStep?: number;
+  /** Every sequence draws these tokens, the last one again and again, instead of noise. */
+  script?: readonly number[];
 }
 
 function mix(state: number, token: number): number {
@@ -75,7 +77,12 @@ export class FakeRunner implements Runner {
   }
 
   sample(plan: StepPlan, drawn: Int32Array): void {
+    const { script } = this.#options;
     for (let row = 0; row < plan.rowCount; row += 1) {
+      if (script) {
+        drawn[row] = script[Math.min(plan.drawIndex[row] ?? 0, script.length - 1)] ?? 0;
+        continue;
+      }
       const temperature = plan.temperature[row] ?? 0;
       const untouched = this.#rowLogits[row] === undefined && temperature === 0;
       if (untouched) drawn[row] = ((this.#rowState[row] ?? 0) >>> 0) % this.#options.vocabulary;

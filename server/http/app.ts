@@ -3,6 +3,7 @@ import fastify, { type FastifyError, type FastifyInstance, type FastifyReply } f
 import { ServerError } from '../errors.ts';
 import { guard } from './auth.ts';
 import { installBodyParser } from './body-parser.ts';
+import { chatCompletionsRoute } from './chat-completions-route.ts';
 import { completionsRoute } from './completions-route.ts';
 import { answerClientError, bodyTooLarge, refuseLargeExpectations } from './connection-errors.ts';
 import type { AppContext } from './context.ts';
@@ -43,6 +44,7 @@ export function createApp(context: AppContext): FastifyInstance {
   healthRoute(app, context);
   modelsRoute(app, context);
   completionsRoute(app, context);
+  chatCompletionsRoute(app, context);
   metricsRoute(app, context);
   tokenizeRoute(app, context);
   debugRoute(app, context);

@@ -23,6 +23,8 @@ export interface TestAppOptions {
   scheduler?: Partial<EngineStart['scheduler']>;
   stepMs?: number;
   crashAtStep?: number;
+  /** Every reply is this text, then end of sequence. */
+  reply?: string;
   settings?: Partial<HttpSettings>;
   limit?: number;
   model?: Partial<ServedModel>;
@@ -58,7 +60,7 @@ const SETTINGS: HttpSettings = {
   shownConfig: {},
 };
 
-function engineStart(options: TestAppOptions, vocabulary: number): EngineStart {
+function engineStart(options: TestAppOptions, { vocabulary, tokenizer }: ServedModel): EngineStart {
   const scheduler = {
     maxTokensPerStep: 64,
     maxSequences: 8,
@@ -71,15 +73,19 @@ function engineStart(options: TestAppOptions, vocabulary: number): EngineStart {
     ...options.scheduler,
   };
   const fake = { vocabulary, kvBlocks: scheduler.blockCount, stepMs: options.stepMs ?? 0 };
-  const { crashAtStep } = options;
-  const runner = { ...fake, ...(crashAtStep !== undefined && { crashAtStep }) };
+  const { crashAtStep, reply } = options;
+  const runner = {
+    ...fake,
+    ...(crashAtStep !== undefined && { crashAtStep }),
+    ...(reply !== undefined && { script: [...tokenizer.encode(reply), EOS] }),
+  };
   return { scheduler, runner: { kind: 'fake', options: runner } };
 }
 
 /** Starts it; close() must be called at the end of the test. */
 export async function startTestApp(options: TestAppOptions = {}): Promise<TestApp> {
   const model = testModel(options.model);
-  const engine = await startEngine(engineStart(options, model.vocabulary));
+  const engine = await startEngine(engineStart(options, model));
   const admission = new Admission(options.limit ?? 1000);
   const app = createApp({
     engine,

@@ -1,0 +1,76 @@
+// What a /v1/chat/completions body asks of the engine: the rendered prompt, bounds, sampling, stops, and how the reply
+// is to be split into reasoning, content and tool calls.
+import { ServerError } from '../errors.ts';
+import type { ChatRequest } from '../protocol/chat.ts';
+import type { ChatParserOptions } from './chat-parser.ts';
+import { renderChat } from './chat-template.ts';
+import { checkModel, generationOf, type Target } from './completion-request.ts';
+import type { GenerationRequest } from './generation.ts';
+import { readPrompt } from './prompts.ts';
+import { refuseUnsupported } from './sampling.ts';
+
+export interface ChatGeneration {
+  generation: GenerationRequest;
+  parser: ChatParserOptions;
+}
+
+/** The generation that the body asks for; ServerError when it cannot be done as asked. */
+export function chatGeneration(body: ChatRequest, target: Target): ChatGeneration {
+  const { model, engine } = target;
+  checkModel(body.model, model);
+  refuseUnsupported(body);
+  refuseChatFields(body);
+  const text = renderChat(body, model);
+  const prompt = readPrompt(text, model, {
+    // The template has already written what begins a text.
+    addSpecialTokens: body.add_special_tokens ?? false,
+    truncateTo: body.truncate_prompt_tokens,
+    maxModelLength: engine.maxModelLength,
+  });
+  const param = body.max_completion_tokens === undefined ? 'max_tokens' : 'max_completion_tokens';
+  const generation = generationOf(body, target, {
+    prompts: [prompt],
+    maxTokens: body.max_completion_tokens ?? body.max_tokens,
+    maxTokensParam: param,
+    logprobs: body.logprobs ? (body.top_logprobs ?? 0) : undefined,
+    promptLogprobs: body.prompt_logprobs,
+  });
+  const thinks = model.chatTemplate?.includes('</think>') ?? false;
+  const parser = {
+    thinks,
+    opened: thinks && text.trimEnd().endsWith('<think>'),
+    tools: body.tools !== undefined && body.tool_choice !== 'none',
+  };
+  return { generation, parser };
+}
+
+function refuseChatFields(body: ChatRequest): void {
+  const invalid = (param: string, why: string): never => {
+    throw new ServerError('invalid_request', `Invalid ${param}: ${why}.`, { param });
+  };
+  if (body.top_logprobs !== undefined && body.top_logprobs !== 0 && !body.logprobs) {
+    invalid('top_logprobs', 'they need "logprobs": true');
+  }
+  const choice = body.tool_choice;
+  if (choice !== undefined && choice !== 'none' && !body.tools) {
+    invalid('tool_choice', 'it needs a list of tools');
+  }
+  if (typeof choice === 'object') {
+    const named = body.tools?.some((tool) => tool.function.name === choice.function.name);
+    if (!named)
+      invalid(
+        'tool_choice',
+        `there is no tool named ${JSON.stringify(choice.function.name.slice(0, 100))}`,
+      );
+  }
+  if (choice === 'required' || typeof choice === 'object') {
+    throw new ServerError(
+      'unsupported',
+      'tool_choice is supported as "auto" and "none": a call cannot be forced.',
+      { param: 'tool_choice' },
+    );
+  }
+  if (body.stream && body.prompt_logprobs !== undefined) {
+    invalid('prompt_logprobs', 'they are only sent in a reply that is not streamed');
+  }
+}
