@@ -41,7 +41,7 @@ export async function startServer(flags: ServeFlags): Promise<RunningServer> {
     engine,
     model,
     admission,
-    metrics: new Metrics(model.name, engine),
+    metrics: new Metrics(model, engine),
     settings: {
       version: VERSION,
       apiKeys: (flags.apiKey ?? '').split(',').filter((key) => key !== ''),

@@ -104,10 +104,11 @@ export class EngineCore {
     runner.sample(plan, this.#drawn);
     const sampledNs = monotonicNs();
     const admitted = this.#admitted(plan, scheduledNs);
+    const contextTokens = plan.sequences.reduce((sum, { computed }) => sum + computed, 0);
     this.#tokenCount = 0;
     this.#extras = undefined;
     scheduler.update(this.#drawn, this.#onToken);
-    const report = this.#makeReport(plan.tokenCount, admitted);
+    const report = this.#makeReport(plan, contextTokens, admitted);
     const { prefillTokens, decodeTokens, sequenceCount: sequences, preempted } = plan;
     this.#parts.ring.record(this.#step, {
       prefillTokens,
@@ -144,13 +145,15 @@ export class EngineCore {
   }
 
   #makeReport(
-    tokensRun: number,
+    plan: StepPlan,
+    contextTokens: number,
     admitted: Pick<StepReport, 'admitted' | 'admittedNs'>,
   ): StepReport {
     return {
       type: 'step',
       step: this.#step,
-      tokensRun,
+      tokensRun: plan.tokenCount,
+      contextTokens,
       tokenCount: this.#tokenCount,
       tokens: this.#tokens.slice(0, this.#tokenCount * TOKEN_STRIDE),
       ...admitted,

@@ -16,6 +16,8 @@ export interface StepReport {
   step: number;
   /** Tokens that the step ran, prompt and output together. */
   tokensRun: number;
+  /** Positions whose keys and values it read, over all its sequences. */
+  contextTokens: number;
   /** Tokens that it drew. */
   tokenCount: number;
   tokens: Int32Array;

@@ -82,7 +82,7 @@ class WorkerClient implements EngineClient {
   readonly #touched = new Set<SequenceListener>();
   readonly #resets = new Map<number, (done: boolean) => void>();
   readonly #exited: Promise<void>;
-  #observers: ((tokens: number) => void)[] = [];
+  #observers: ((tokens: number, contextTokens: number) => void)[] = [];
   #lastId = 0;
   #lastTicket = 0;
 
@@ -119,7 +119,7 @@ class WorkerClient implements EngineClient {
     return this.#parts.live.read();
   }
 
-  onStep(observer: (tokens: number) => void): void {
+  onStep(observer: (tokens: number, contextTokens: number) => void): void {
     this.#observers = [...this.#observers, observer];
   }
 
@@ -184,7 +184,7 @@ class WorkerClient implements EngineClient {
     for (const listener of this.#touched) listener.onStepEnd();
     this.#touched.clear();
     this.#parts.ring.stamp(report.step, receivedNs, detokenisedNs, monotonicNs());
-    for (const observer of this.#observers) observer(report.tokensRun);
+    for (const observer of this.#observers) observer(report.tokensRun, report.contextTokens);
   }
 
   #spreadAdmitted(admitted: Int32Array, times: Float64Array | undefined): void {

@@ -79,8 +79,8 @@ export interface EngineClient {
   /** Forgets the sequences at once; the engine frees their blocks before its next step. */
   abort(ids: readonly number[]): void;
   stats(): EngineStats;
-  /** Called with the tokens run by each step, for the metrics. */
-  onStep(observer: (tokens: number) => void): void;
+  /** Called after each step with the tokens that it ran and the positions that it read, for the metrics. */
+  onStep(observer: (tokens: number, contextTokens: number) => void): void;
   /** False while blocks are in use. */
   resetPrefixCache(): Promise<boolean>;
   /** The last steps, oldest first, from step id `after` + 1. */

@@ -36,6 +36,10 @@ export function createApp(context: AppContext): FastifyInstance {
   installBodyParser(app);
   echoRequestId(app);
   guard(app, settings.apiKeys);
+  app.addHook('onResponse', async (request, reply) => {
+    const handler = request.routeOptions.url ?? 'none';
+    context.metrics.onHttpAnswer(handler, request.method, reply.raw.statusCode, reply.elapsedTime);
+  });
   app.setErrorHandler((error, _request, reply) => answerError(error, reply, context));
   app.setNotFoundHandler((request, reply) =>
     answerNotFound(app, request.url, request.method, reply),

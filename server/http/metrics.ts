@@ -1,9 +1,11 @@
-// Prometheus metrics under vLLM's names where the meaning is the same, with its labels and buckets. Counters of tokens
-// grow by exactly what usage reports to clients.
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+// Prometheus metrics of requests under vLLM's names where the meaning is the same, with its labels and buckets. Counters
+// of tokens grow by exactly what usage reports to clients.
+import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
 import type { Choice } from '../frontend/choice.ts';
-import type { EngineClient, EngineStats } from '../frontend/engine-client.ts';
+import type { EngineClient } from '../frontend/engine-client.ts';
 import type { Generation, GenerationObserver } from '../frontend/generation.ts';
+import type { ServedModel } from '../frontend/served-model.ts';
+import { defineEngineMetrics, type ModelLabels } from './engine-metrics.ts';
 
 const TTFT = [
   0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80,
@@ -25,25 +27,23 @@ export function lengthBuckets(longest: number): number[] {
   return buckets.filter((bucket) => bucket <= longest);
 }
 
-type LabelSet = Record<'model_name' | 'engine', string>;
 const seconds = (ns: number): number => ns / 1e9;
 
 export class Metrics implements GenerationObserver {
   readonly registry = new Registry();
-  readonly #labels: LabelSet;
+  readonly #labels: ModelLabels;
   readonly #promptTokens: Counter;
   readonly #promptTokensCached: Counter;
   readonly #promptTokensBySource: Counter;
   readonly #generationTokens: Counter;
   readonly #success: Counter;
+  readonly #httpRequests: Counter;
+  readonly #httpSeconds: Histogram;
   readonly #histograms = new Map<string, ReturnType<Histogram['labels']>>();
 
-  constructor(modelName: string, engine: EngineClient) {
-    this.#labels = { model_name: modelName, engine: '0' };
-    this.#promptTokens = this.#counter(
-      'prompt_tokens_total',
-      'Prompt tokens of finished prefills.',
-    );
+  constructor(model: Pick<ServedModel, 'name' | 'parameters'>, engine: EngineClient) {
+    this.#labels = { model_name: model.name, engine: '0' };
+    this.#promptTokens = this.#counter('prompt_tokens_total', 'Prompt tokens.');
     this.#promptTokensCached = this.#counter(
       'prompt_tokens_cached_total',
       'Prompt tokens found in the prefix cache.',
@@ -54,57 +54,62 @@ export class Metrics implements GenerationObserver {
       ['source'],
     );
     this.#generationTokens = this.#counter('generation_tokens_total', 'Generated tokens.');
-    this.#success = this.#counter('request_success_total', 'Finished sequences.', [
-      'finished_reason',
-    ]);
+    this.#success = this.#counter('request_success_total', 'Ended sequences.', ['finished_reason']);
+    this.#httpRequests = new Counter({
+      name: 'http_requests_total',
+      help: 'Answered HTTP requests.',
+      labelNames: ['handler', 'method', 'status'],
+      registers: [this.registry],
+    });
+    this.#httpSeconds = new Histogram({
+      name: 'http_request_duration_seconds',
+      help: 'Request received to answer sent.',
+      labelNames: ['handler', 'method'],
+      buckets: LATENCY,
+      registers: [this.registry],
+    });
     this.#defineHistograms(engine.info.maxModelLength);
-    this.#defineEngineMetrics(engine);
+    defineEngineMetrics(this.registry, engine, model, this.#labels);
     collectDefaultMetrics({ register: this.registry });
     const iteration = this.#histograms.get('iteration_tokens_total');
     engine.onStep((tokens) => iteration?.observe(tokens));
   }
 
   onFirstToken(generation: Generation, choice: Choice): void {
-    this.#observe(
-      'time_to_first_token_seconds',
-      seconds(choice.firstTokenNs - generation.arrivedNs),
-    );
-    this.#observe('request_queue_time_seconds', seconds(choice.scheduledNs - choice.queuedNs));
-    this.#observe(
-      'request_prefill_time_seconds',
-      seconds(choice.firstTokenNs - choice.scheduledNs),
-    );
+    const { firstTokenNs, scheduledNs, queuedNs } = choice;
+    this.#observe('time_to_first_token_seconds', seconds(firstTokenNs - generation.arrivedNs));
+    this.#observe('request_queue_time_seconds', seconds(scheduledNs - queuedNs));
+    this.#observe('request_prefill_time_seconds', seconds(firstTokenNs - scheduledNs));
     this.#countPrompt(generation, choice);
   }
 
   onToken(choice: Choice, gapNs: number): void {
-    this.#generationTokens.inc(this.#labels, choice.countsTokens ? 1 : 0);
+    if (choice.countsTokens) this.#generationTokens.inc(this.#labels);
     if (gapNs > 0) this.#observe('inter_token_latency_seconds', seconds(gapNs));
   }
 
   onChoiceEnd(generation: Generation, choice: Choice, reason: string): void {
     this.#success.inc({ ...this.#labels, finished_reason: reason });
     if (choice.firstTokenNs === 0) return;
-    const { completionTokens, firstTokenNs, lastTokenNs, scheduledNs } = choice;
+    const { completionTokens, firstTokenNs, lastTokenNs, scheduledNs, cachedTokens } = choice;
+    const promptTokens = choice.prompt.ids.length;
     const decodeNs = lastTokenNs - firstTokenNs;
     this.#observe('e2e_request_latency_seconds', seconds(lastTokenNs - generation.arrivedNs));
     this.#observe('request_inference_time_seconds', seconds(lastTokenNs - scheduledNs));
     this.#observe('request_decode_time_seconds', seconds(decodeNs));
-    this.#observe('request_prompt_tokens', choice.prompt.ids.length);
+    this.#observe('request_prompt_tokens', promptTokens);
     this.#observe('request_generation_tokens', completionTokens);
     this.#observe('request_max_num_generation_tokens', completionTokens);
     this.#observe('request_params_max_tokens', choice.maxTokens);
     this.#observe('request_params_n', generation.request.choicesPerPrompt);
-    this.#observe(
-      'request_prefill_kv_computed_tokens',
-      choice.prompt.ids.length - choice.cachedTokens,
-    );
-    if (completionTokens > 1) {
-      this.#observe(
-        'request_time_per_output_token_seconds',
-        seconds(decodeNs / (completionTokens - 1)),
-      );
-    }
+    this.#observe('request_prefill_kv_computed_tokens', promptTokens - cachedTokens);
+    const perToken = seconds(decodeNs / Math.max(1, completionTokens - 1));
+    this.#observe('request_time_per_output_token_seconds', perToken);
+  }
+
+  onHttpAnswer(handler: string, method: string, status: number, tookMs: number): void {
+    this.#httpRequests.inc({ handler, method, status: String(status) });
+    this.#httpSeconds.observe({ handler, method }, tookMs / 1000);
   }
 
   /** A prompt counts once, however many choices it has, as in usage. */
@@ -153,67 +158,14 @@ export class Metrics implements GenerationObserver {
     define('iteration_tokens_total', 'Tokens run by a step.', ITERATION);
   }
 
-  #counter(name: string, help: string, more: string[] = [], read?: () => number): Counter {
-    const labels = this.#labels;
+  #counter(name: string, help: string, more: string[] = []): Counter {
     const counter = new Counter({
       name: `vllm:${name}`,
       help,
       labelNames: ['model_name', 'engine', ...more],
       registers: [this.registry],
-      ...(read && {
-        collect() {
-          this.reset();
-          this.inc(labels, read());
-        },
-      }),
     });
-    if (more.length === 0 && !read) counter.inc(labels, 0);
+    if (more.length === 0) counter.inc(this.#labels, 0);
     return counter;
-  }
-
-  #gauge(name: string, help: string, labels: Record<string, string>, read: () => number): void {
-    new Gauge({
-      name: `vllm:${name}`,
-      help,
-      labelNames: Object.keys(labels),
-      registers: [this.registry],
-      collect() {
-        this.set(labels, read());
-      },
-    });
-  }
-
-  #defineEngineMetrics(engine: EngineClient): void {
-    const stat = (field: keyof EngineStats) => () => engine.stats()[field];
-    const { info } = engine;
-    this.#gauge('num_requests_running', 'Sequences in the batch.', this.#labels, stat('running'));
-    this.#gauge('num_requests_waiting', 'Sequences queued.', this.#labels, stat('waiting'));
-    this.#gauge(
-      'num_requests_waiting_by_reason',
-      'Sequences queued, by reason.',
-      { ...this.#labels, reason: 'capacity' },
-      stat('waiting'),
-    );
-    this.#gauge('kv_cache_usage_perc', 'Share of KV blocks in use, 0 to 1.', this.#labels, () => {
-      const { kvBlocks, kvBlocksFree } = engine.stats();
-      return kvBlocks === 0 ? 0 : 1 - kvBlocksFree / kvBlocks;
-    });
-    const cache = {
-      engine: '0',
-      block_size: String(info.blockTokens),
-      enable_prefix_caching: String(info.prefixCaching),
-      num_gpu_blocks: String(info.kvBlocks),
-      cache_dtype: info.kvFormat,
-      kv_cache_size_tokens: String(info.kvBlocks * info.blockTokens),
-    };
-    this.#gauge('cache_config_info', 'The KV cache, in labels.', cache, () => 1);
-    this.#counter('num_preemptions_total', 'Preempted sequences.', [], stat('preemptions'));
-    this.#counter(
-      'prefix_cache_queries_total',
-      'Tokens looked up in the prefix cache.',
-      [],
-      stat('prefixQueryTokens'),
-    );
-    this.#counter('prefix_cache_hits_total', 'Tokens found there.', [], stat('prefixHitTokens'));
   }
 }

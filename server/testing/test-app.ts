@@ -91,7 +91,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     engine,
     model,
     admission,
-    metrics: new Metrics(model.name, engine),
+    metrics: new Metrics(model, engine),
     settings: { ...SETTINGS, ...options.settings },
     log: pino({ level: 'silent' }),
   });
