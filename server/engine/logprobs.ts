@@ -15,7 +15,7 @@ export function rowLogprobs(logits: Float32Array, top: number): RowLogprobs {
   for (const logit of copy) sum += Math.exp(logit - largest);
   const normaliser = largest + Math.log(sum);
   const topIds = likeliest(copy, top < 0 ? copy.length : Math.min(top, copy.length));
-  const topLogprobs = Float32Array.from(topIds, (id) => (copy[id] ?? 0) - normaliser);
+  const topLogprobs = Float64Array.from(topIds, (id) => (copy[id] ?? 0) - normaliser);
   return {
     of(token) {
       const logit = copy[token] ?? Number.NEGATIVE_INFINITY;

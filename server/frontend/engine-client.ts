@@ -28,7 +28,7 @@ export interface TokenLogprob {
   /** 1 is the likeliest. */
   rank: number;
   topIds: Int32Array;
-  topLogprobs: Float32Array;
+  topLogprobs: Float64Array;
 }
 
 /** What comes with a token beyond its id; only where it was asked for or changed. */

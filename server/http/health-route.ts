@@ -1,5 +1,6 @@
-// GET /health, /ping, /version and /server_info: whether the server works, and what exactly is running.
+// GET /health, /ping, /version and /server_info, /openapi.json: whether the server works, and what exactly is running.
 import type { FastifyInstance } from 'fastify';
+import { openApiDocument } from '../protocol/openapi.ts';
 import type { AppContext } from './context.ts';
 
 export function healthRoute(app: FastifyInstance, context: AppContext): void {
@@ -23,6 +24,8 @@ export function healthRoute(app: FastifyInstance, context: AppContext): void {
       return reply.code(engine.state === 'ready' ? 200 : 503).send(health());
     });
   }
+  const document = openApiDocument(settings.version);
+  app.get('/openapi.json', () => document);
   app.get('/version', () => ({ version: settings.version }));
   app.get('/server_info', () => ({
     version: settings.version,
