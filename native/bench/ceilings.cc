@@ -1,0 +1,97 @@
+// Measurement of the ceilings: the parts that are the same on every machine.
+#include "bench/ceilings.h"
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+namespace mxbench::bench {
+namespace {
+
+constexpr size_t kReadAhead = 4096;  // prefetches may pass the end
+constexpr int kReadsPerRound = 3;
+
+struct ReadWork {
+  const uint8_t* memory;
+  size_t bytes_per_thread;
+  std::atomic<uint64_t> sum{0};
+};
+
+void ReadPart(void* context, int thread) {
+  auto* work = static_cast<ReadWork*>(context);
+  const size_t first = static_cast<size_t>(thread) * work->bytes_per_thread;
+  work->sum += ReadAll(work->memory + first, work->bytes_per_thread);
+}
+
+double ReadBandwidth(ColdMemory& memory, int threads) {
+  const size_t bytes = memory.slice_bytes() / static_cast<size_t>(threads) / 4096 * 4096;
+  ReadWork work{memory.Next(memory.slice_bytes()), bytes};
+  const double seconds = TimeThreads(threads, ReadPart, &work);
+  return static_cast<double>(bytes) * threads / seconds;
+}
+
+}  // namespace
+
+double TimeThreads(int threads, void (*work)(void* context, int thread), void* context) {
+  using Clock = std::chrono::steady_clock;
+  std::atomic<int> ready{0};
+  std::atomic<bool> go{false};
+  std::vector<std::thread> others;
+  for (int thread = 1; thread < threads; thread++) {
+    others.emplace_back([&, thread] {
+      FlushDenormals();
+      ready++;
+      while (!go) std::this_thread::yield();
+      work(context, thread);
+    });
+  }
+  while (ready < threads - 1) std::this_thread::yield();
+  const Clock::time_point start = Clock::now();
+  go = true;
+  work(context, 0);
+  for (std::thread& other : others) other.join();
+  return SecondsSince(start);
+}
+
+ColdMemory::ColdMemory(size_t bytes, size_t slice_bytes)
+    : memory_(bytes + kReadAhead), bytes_(bytes), slice_bytes_(slice_bytes) {
+  // Bytes 0x38 to 0x3f are moderate numbers as E8M0, fp16, bf16 and float.
+  uint32_t random = 1;
+  for (uint8_t& byte : memory_) {
+    random = random * 1664525 + 1013904223;
+    byte = static_cast<uint8_t>(0x38 | random >> 29);
+  }
+}
+
+const uint8_t* ColdMemory::Next(size_t bytes) {
+  if (at_ + bytes > bytes_) at_ = 0;
+  const uint8_t* next = memory_.data() + at_;
+  at_ += (bytes + 63) / 64 * 64;
+  return next;
+}
+
+void Ceilings::Measure() {
+  for (int i = 0; i < kReadsPerRound; i++) {
+    read_one_thread_ = std::max(read_one_thread_, ReadBandwidth(memory_, 1));
+    read_all_threads_ = std::max(read_all_threads_, ReadBandwidth(memory_, threads_));
+  }
+  for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
+    if (!IsaAvailable(isa)) continue;
+    Peaks& best = peaks_[static_cast<int>(isa)];
+    const Peaks now = MeasurePeaks(isa);
+    best = {std::max(best.int8, now.int8), std::max(best.bf16, now.bf16),
+            std::max(best.f32, now.f32)};
+  }
+  if (BestIsa() == Isa::kPortable) {
+    Peaks& best = peaks_[0];
+    const Peaks now = MeasurePeaks(Isa::kPortable);
+    best = {std::max(best.int8, now.int8), std::max(best.bf16, now.bf16),
+            std::max(best.f32, now.f32)};
+  }
+}
+
+const Peaks& Ceilings::PeaksOf(Isa isa) const {
+  return peaks_[static_cast<int>(isa == Isa::kPortable ? BestIsa() : isa)];
+}
+
+}  // namespace mxbench::bench
