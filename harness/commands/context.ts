@@ -1,0 +1,10 @@
+// What every command is given by cli.ts, so that no command reads the environment or the time by itself.
+
+export interface CommandContext {
+  /** Raised by the first Ctrl-C or SIGTERM: keep what was measured and end in order. */
+  signal: AbortSignal;
+  /** Runs of one scope exclude each other. */
+  lockScope: string;
+  /** The time of day, for records only. */
+  now: () => Date;
+}

@@ -1,0 +1,289 @@
+// What a run leaves behind, as a versioned schema. Minor versions only add optional fields; a reader of 1.x reads every
+// record of 1.x. Field names carry units; a number without one is a count. It knows nothing of files.
+import { z } from 'zod';
+import { FAILURE_CODES } from '../client/timeline.ts';
+import { VOID_CODES } from '../parity/void-codes.ts';
+
+export const RECORD_SCHEMA = 'mxbench-record/1.0';
+/** The version of the formulas and of the way to measure; numbers of different methods are not compared. */
+export const SWEEP_METHODOLOGY = 'sweep/1';
+export const CALIBRATION_METHODOLOGY = 'calibration/1';
+
+const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
+const amount = z.number().nonnegative();
+const count = z.number().int().nonnegative();
+const utc = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+
+const distribution = z
+  .object({
+    n: count,
+    mean: z.number(),
+    min: z.number(),
+    p50: z.number(),
+    p90: z.number().nullable(),
+    p95: z.number().nullable(),
+    p99: z.number().nullable(),
+    max: z.number(),
+  })
+  .nullable();
+
+const notice = z.object({ code: z.string(), message: z.string() });
+
+/** The numbers of a cell as metrics/measure.ts makes them. */
+export const cellMetrics = z.object({
+  loop: z.enum(['closed', 'open']),
+  concurrency: count,
+  requests: count,
+  succeeded: count,
+  failed: count,
+  failuresByCode: z.partialRecord(z.enum(FAILURE_CODES), count),
+  ttftMs: distribution,
+  ttfrMs: distribution,
+  tpotMs: distribution,
+  itlMs: distribution,
+  itlPerTokenMs: distribution,
+  e2elMs: distribution,
+  streamCloseMs: distribution,
+  queueMs: distribution,
+  windowSeconds: amount,
+  windowOutputTokens: amount,
+  outputTokensPerSecond: amount,
+  requestsPerSecond: amount,
+  totalTokensPerSecond: amount,
+  goodput: z.object({ requestsPerSecond: amount, share: amount }).nullable(),
+  promptTokens: count,
+  outputTokens: count,
+  cachedTokensMax: count.nullable(),
+  achievedConcurrency: amount,
+  shareAtConcurrency: amount,
+  peakInFlight: count,
+  tokensPerEvent: amount.nullable(),
+  connectionsOpened: count,
+  reconnects: count,
+  clientCpuShareOfCore: amount,
+  clientCpuMicrosecondsPerToken: amount.nullable(),
+  eventLoopDelayP99Ms: amount,
+  interrupted: z.boolean(),
+  implausible: z.array(notice),
+});
+
+export const memoryUse = z.object({
+  peakPssBytes: count.describe('largest sum of PSS over the process tree that a sample saw'),
+  peakRssBytes: count.describe('largest sum of RSS over the process tree that a sample saw'),
+  highWaterRssBytes: count.describe(
+    "the kernel's own peak RSS of the process (VmHWM), since start",
+  ),
+  cgroupPeakBytes: count.nullable().describe("the cgroup's peak since its start; others count too"),
+  samples: count,
+  periodMs: amount,
+  processes: count.describe('most processes seen in the tree'),
+});
+
+export const cpuUse = z.object({
+  seconds: amount.describe('wall time'),
+  serverCpuSeconds: amount.nullable(),
+  clientCpuSeconds: amount,
+  machineBusyCpuSeconds: amount,
+  cores: count,
+  foreignCpuShare: amount
+    .nullable()
+    .describe('busy CPU that is neither server nor client / all CPU of the machine'),
+  stealShare: amount.describe('recorded, not used to void'),
+});
+
+const cell = z.object({
+  concurrency: count,
+  warmUpRequests: count,
+  startedUtc: utc,
+  promptsSha256: sha256.describe('over the prompts of warm-up and measured requests, in order'),
+  metrics: cellMetrics.nullable().describe('null: the cell did not begin'),
+  memory: memoryUse.nullable(),
+  memoryAbsent: z.string().optional().describe('why there is no memory figure'),
+  cpu: cpuUse.nullable(),
+  interrupted: z.boolean(),
+  voids: z.array(z.object({ code: z.enum(VOID_CODES), message: z.string() })),
+  warnings: z.array(notice),
+});
+export type SweepCell = z.infer<typeof cell>;
+
+export const environment = z.object({
+  envClass: z
+    .string()
+    .regex(/^[a-z0-9-]+$/)
+    .describe('hash of the stable fields'),
+  cpuModel: z.string(),
+  cpuFlags: z.array(z.string()).describe('those that kernels use'),
+  cores: count.describe('logical CPUs that the process may use'),
+  machineCores: count,
+  cgroupCpuLimit: amount.nullable().describe('CPUs'),
+  cgroupMemoryLimitBytes: count.nullable(),
+  memoryBytes: count,
+  swapBytes: count,
+  numaNodes: count,
+  kernel: z.string(),
+  osImage: z.string(),
+  virtualised: z.string().nullable(),
+  governor: z.string().nullable(),
+  turbo: z.boolean().nullable(),
+  bootIdHash: sha256.describe('hash of the boot id; tells boots apart, names no machine'),
+  transparentHugePages: z.string().nullable(),
+});
+export type Environment = z.infer<typeof environment>;
+
+const harness = z.object({
+  version: z.string(),
+  node: z.string(),
+  commit: z.string().nullable(),
+  dirty: z.boolean().nullable(),
+  sourceSha256: sha256.describe('over the built files of the harness; survives a rebase'),
+});
+export type HarnessIdentity = z.infer<typeof harness>;
+
+const arm = z.object({
+  role: z.enum(['bundled', 'url']),
+  label: z.string(),
+  serverKind: z.string().describe('which make of server, as found by asking it'),
+  serverVersion: z.string().nullable(),
+  command: z.array(z.string()).nullable().describe('how the server was started, paths shortened'),
+  resolvedConfig: z.record(z.string(), z.unknown()).nullable().describe('as the server reports it'),
+  isa: z.string().nullable(),
+  activations: z.string().nullable(),
+  threads: count.nullable(),
+  startSeconds: amount.nullable().describe('process start to first right generation'),
+  model: z.object({
+    id: z.string(),
+    sha256: sha256.nullable(),
+    fileBytes: count.nullable(),
+    quantisation: z.string().nullable(),
+    parameters: count.nullable(),
+    synthetic: z.boolean().nullable(),
+    vocabulary: count.nullable(),
+  }),
+});
+export type SweepArm = z.infer<typeof arm>;
+
+const workload = z.object({
+  loop: z.literal('closed'),
+  endpoint: z.enum(['completions', 'chat']),
+  seed: count,
+  inputTokens: count,
+  outputTokens: count,
+  concurrencies: z.array(count),
+  requestsPerCell: z.array(count).describe('one a concurrency'),
+  temperature: z.number(),
+  exactOutput: z.boolean(),
+  coldCache: z.boolean(),
+});
+
+/** Columns of a request in the raw data, times in ns from the run's origin. */
+export const requestRow = z.object({
+  concurrency: count,
+  index: count,
+  slot: count,
+  phase: z.enum(['warm-up', 'measured', 'drain']),
+  intendedNs: z.number(),
+  sentNs: z.number(),
+  headersNs: z.number().nullable(),
+  firstEventNs: z.number().nullable(),
+  contentNs: z.array(z.number()).describe('the first stamp, then differences'),
+  contentTokens: z.array(count).nullable(),
+  doneNs: z.number().nullable(),
+  closedNs: z.number().nullable(),
+  promptTokens: count.nullable(),
+  outputTokens: count.nullable(),
+  cachedTokens: count.nullable(),
+  finishReason: z.string().nullable(),
+  tokensSha256: sha256.nullable().describe('of the token ids, or of the text where there are none'),
+  reconnects: count,
+  failure: z.object({ code: z.enum(FAILURE_CODES), message: z.string() }).nullable(),
+});
+export type RequestRow = z.infer<typeof requestRow>;
+
+/** Per-request data: in the record when it is small, else in raw/<sha256> beside the records, outside git. */
+const raw = z.union([
+  z.object({ kind: z.literal('inline'), requests: z.array(requestRow) }),
+  z.object({
+    kind: z.literal('file'),
+    sha256,
+    bytes: count,
+    rows: count,
+    encoding: z.literal('jsonl+gzip'),
+  }),
+]);
+
+const common = {
+  schema: z.string(),
+  id: sha256,
+  chain: z.object({ prev: sha256.nullable().describe('newest record of the same series') }),
+  createdUtc: utc,
+  complete: z.literal(true),
+  interrupted: z.boolean(),
+  harness,
+  environment,
+  redaction: z.array(z.object({ what: z.string(), why: z.string() })),
+};
+
+export const sweepRecord = z.object({
+  ...common,
+  kind: z.literal('sweep'),
+  methodology: z.string(),
+  label: z.string().optional(),
+  binding: z.boolean(),
+  nonBindingReasons: z.array(z.string()),
+  arm,
+  workload,
+  cells: z.array(cell),
+  raw,
+});
+export type SweepRecord = z.infer<typeof sweepRecord>;
+
+const calibrationCell = z.object({
+  concurrency: count,
+  requests: count,
+  failed: count,
+  events: count,
+  ttftMeanMs: z.number(),
+  itlMeanMs: z.number(),
+  ttftErrorMs: distribution,
+  ttftMeanAbsoluteErrorMs: amount,
+  itlErrorMs: distribution,
+  itlMeanAbsoluteErrorMs: amount,
+  tpotMeanAbsoluteErrorMs: amount,
+  e2elMeanAbsoluteErrorMs: amount,
+  stampLagMs: distribution,
+  emitterLatenessMs: z.object({ p50: z.number(), p99: z.number(), max: z.number() }),
+  eventLoopDelayP99Ms: z.number(),
+  achievedConcurrency: amount,
+});
+
+export const calibrationRecord = z.object({
+  ...common,
+  kind: z.literal('calibration'),
+  methodology: z.string(),
+  calibration: z.object({
+    schedule: z.object({ ttftMs: amount, itlMs: amount, outputTokens: count }),
+    cells: z.array(calibrationCell),
+    cost: z.object({
+      concurrency: count,
+      requests: count,
+      cpuMicrosecondsPerToken: z.number(),
+      shortTokens: count,
+      longTokens: count,
+    }),
+    capacity: z.object({
+      concurrency: count,
+      tokensPerSecond: amount,
+      clientCpuShareOfCore: amount,
+    }),
+  }),
+  foreignCpuShare: amount.nullable(),
+});
+export type CalibrationRecord = z.infer<typeof calibrationRecord>;
+
+export const recordSchema = z.discriminatedUnion('kind', [sweepRecord, calibrationRecord]);
+/** `RunRecord`, since TypeScript has a Record of its own. */
+export type RunRecord = z.infer<typeof recordSchema>;
+/** A record before the store gives it its place in the chain and its id. */
+export type Draft<R extends RunRecord = RunRecord> = R extends RunRecord
+  ? Omit<R, 'id' | 'chain'>
+  : never;

@@ -1,0 +1,83 @@
+// The draft of a sweep's record out of what was measured. Pure but for nothing: time, machine and identity are arguments.
+import {
+  type Draft,
+  type Environment,
+  type HarnessIdentity,
+  RECORD_SCHEMA,
+  SWEEP_METHODOLOGY,
+  type SweepRecord,
+} from '../record/record.ts';
+import { type Private, redact } from '../record/redaction.ts';
+import type { SweepOptions } from '../scenario/sweep-options.ts';
+import type { SweepOutcome } from './run-sweep.ts';
+
+export interface DraftFacts {
+  createdUtc: string;
+  environment: Environment;
+  harness: HarnessIdentity;
+  secrets: Private;
+}
+
+/** The record without id and place in the chain, private names taken out. */
+export function draftSweep(
+  options: SweepOptions,
+  outcome: SweepOutcome,
+  facts: DraftFacts,
+): Draft<SweepRecord> {
+  const nonBindingReasons: string[] = [];
+  if (facts.harness.dirty === true) nonBindingReasons.push('dirty_tree');
+  if (facts.harness.commit === null) nonBindingReasons.push('no_commit');
+  if (outcome.server.identity.resolvedConfig === null) nonBindingReasons.push('config_unproven');
+  const { value, removed } = redact(armOf(options, outcome), facts.secrets);
+  const cells = redact(outcome.cells, facts.secrets);
+  const reasons = new Map([...removed, ...cells.removed].map((item) => [item.what, item]));
+  return {
+    schema: RECORD_SCHEMA,
+    kind: 'sweep',
+    methodology: SWEEP_METHODOLOGY,
+    createdUtc: facts.createdUtc,
+    complete: true,
+    interrupted: outcome.interrupted,
+    ...(options.label === undefined ? {} : { label: options.label }),
+    binding: nonBindingReasons.length === 0,
+    nonBindingReasons,
+    harness: facts.harness,
+    environment: facts.environment,
+    arm: value,
+    workload: workloadOf(options, outcome),
+    cells: cells.value,
+    raw: { kind: 'inline', requests: [] },
+    redaction: [...reasons.values()],
+  };
+}
+
+function armOf(options: SweepOptions, { server }: SweepOutcome): SweepRecord['arm'] {
+  const { identity, role, command, startSeconds } = server;
+  const { kind: serverKind, version: serverVersion, name, model, ...rest } = identity;
+  return {
+    role,
+    label: options.label ?? name,
+    serverKind,
+    serverVersion,
+    command,
+    startSeconds,
+    model,
+    ...rest,
+  };
+}
+
+function workloadOf(options: SweepOptions, { plans }: SweepOutcome): SweepRecord['workload'] {
+  const { seed, inputTokens, outputTokens, concurrency } = options;
+  return {
+    loop: 'closed',
+    endpoint: 'completions',
+    seed,
+    inputTokens,
+    outputTokens,
+    concurrencies: concurrency,
+    requestsPerCell: plans.map(({ requests }) => requests),
+    temperature: 0,
+    exactOutput: true,
+    coldCache: true,
+  };
+}
