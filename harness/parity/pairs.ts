@@ -74,8 +74,9 @@ export function cellPairs(
     else values.push(value);
   }
   const voided = own.length - valid.length;
-  if (voided > VOID_BUDGET * own.length) {
-    reasons.push({ code: 'over_voided', detail: `${voided} of ${own.length} pairs are void.` });
+  const disturbed = own.filter(({ voids }) => voids.some(({ code }) => isRepairable(code))).length;
+  if (disturbed > VOID_BUDGET * own.length) {
+    reasons.push({ code: 'over_voided', detail: `${disturbed} of ${own.length} pairs are void.` });
   }
   return { values, measured: own.length, voided, reasons: distinct(reasons) };
 }

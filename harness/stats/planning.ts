@@ -1,7 +1,7 @@
 // Before the run: how many pairs a question needs, and after it: which loss this run could have seen (statistics sections
 // 2.6 to 2.8). Everything on the log scale, where a loss of 2 % is about 0.02.
 import { requireCount, requireProbability } from './domain.ts';
-import { bisect, noncentralUpperTail, studentQuantile } from './special-functions.ts';
+import { bisect, bracket, noncentralUpperTail, studentQuantile } from './special-functions.ts';
 
 /** One-sided nominal level of each of k equally spaced Pocock looks that spend 2.5 % together. */
 const POCOCK = [0.025, 0.0147, 0.011, 0.0091, 0.0079];
@@ -64,12 +64,23 @@ export function detectableLoss(sd: number, n: number, alpha: number, power = 0.8
   requireProbability(alpha, 'The level');
   requireProbability(power, 'The power');
   if (n < 2) return Infinity;
-  if (sd === 0) return 0;
+  return sd === 0 ? 0 : (detectableShift(n, alpha, power) * sd) / Math.sqrt(n);
+}
+
+/** Results of detectableShift by its arguments: a campaign asks the same question for every cell. */
+const KNOWN_SHIFTS = new Map<string, number>();
+
+/** The noncentrality at which the one-sided t test of n values has this power. */
+function detectableShift(n: number, alpha: number, power: number): number {
+  const key = `${n}/${alpha}/${power}`;
+  const known = KNOWN_SHIFTS.get(key);
+  if (known !== undefined) return known;
   const critical = studentQuantile(1 - alpha, n - 1);
-  const shift = (delta: number) => noncentralUpperTail(critical, n - 1, delta) - power;
-  let high = 1;
-  while (shift(high) < 0) high *= 2;
-  return (bisect(shift, 0, high) * sd) / Math.sqrt(n);
+  const missing = (delta: number) => noncentralUpperTail(critical, n - 1, delta) - power;
+  const [from, to] = bracket((delta) => missing(delta) >= 0);
+  const shift = bisect(missing, from, to);
+  KNOWN_SHIFTS.set(key, shift);
+  return shift;
 }
 
 function requireSpread(sd: number): void {
