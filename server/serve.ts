@@ -12,11 +12,14 @@ import { EngineStartError, startEngine } from './engine/worker-client.ts';
 import { ServerError } from './errors.ts';
 import { Admission } from './frontend/admission.ts';
 import type { EngineClient } from './frontend/engine-client.ts';
+import { PromptEncoder } from './frontend/prompt-encoder.ts';
 import type { ServedModel } from './frontend/served-model.ts';
 import { createApp } from './http/app.ts';
 import { Metrics } from './http/metrics.ts';
 import { type LoadedModel, openModel } from './model/open-model.ts';
 import { VERSION } from './version.ts';
+
+const TOKENIZER_MODULE = new URL('./frontend/model-tokenizer.js', import.meta.url).href;
 
 export interface RunningServer {
   /** Where it listens, such as "http://127.0.0.1:8000". */
@@ -139,6 +142,7 @@ function servedModel(loaded: LoadedModel, flags: ServeFlags): ServedModel {
     names,
     path,
     tokenizer,
+    encoder: new PromptEncoder(tokenizer, { module: TOKENIZER_MODULE, argument: flags.model }),
     vocabulary: loaded.shape.vocabulary,
     chatTemplate,
     synthetic,

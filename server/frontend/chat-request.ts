@@ -15,13 +15,13 @@ export interface ChatGeneration {
 }
 
 /** The generation that the body asks for; ServerError when it cannot be done as asked. */
-export function chatGeneration(body: ChatRequest, target: Target): ChatGeneration {
+export async function chatGeneration(body: ChatRequest, target: Target): Promise<ChatGeneration> {
   const { model, engine } = target;
   checkModel(body.model, model);
   refuseUnsupported(body);
   refuseChatFields(body);
   const text = renderChat(body, model);
-  const prompt = readPrompt(text, model, {
+  const prompt = await readPrompt(text, model, {
     // The template has already written what begins a text.
     addSpecialTokens: body.add_special_tokens ?? false,
     truncateTo: body.truncate_prompt_tokens,

@@ -18,11 +18,14 @@ export interface Target {
 }
 
 /** The generation that the body asks for; ServerError when it cannot be done as asked. */
-export function completionGeneration(body: CompletionRequest, target: Target): GenerationRequest {
+export async function completionGeneration(
+  body: CompletionRequest,
+  target: Target,
+): Promise<GenerationRequest> {
   checkModel(body.model, target.model);
   refuseUnsupported(body);
   refuseCompletionFields(body);
-  const prompts = readPrompts(body.prompt, target.model, {
+  const prompts = await readPrompts(body.prompt, target.model, {
     addSpecialTokens: body.add_special_tokens ?? true,
     truncateTo: body.truncate_prompt_tokens,
     maxModelLength: target.engine.maxModelLength,

@@ -19,12 +19,14 @@ export interface PromptOptions {
 }
 
 /** The prompts of a request in order; ServerError says which one is wrong and why. */
-export function readPrompts(
+export async function readPrompts(
   input: PromptInput,
   model: ServedModel,
   options: PromptOptions,
-): Prompt[] {
-  return separate(input).map((prompt) => readPrompt(prompt, model, options));
+): Promise<Prompt[]> {
+  const prompts: Prompt[] = [];
+  for (const prompt of separate(input)) prompts.push(await readPrompt(prompt, model, options));
+  return prompts;
 }
 
 function separate(input: PromptInput): (string | number[])[] {
@@ -38,61 +40,45 @@ function isTokenIds(input: string[] | number[] | number[][]): input is number[] 
 }
 
 /** One prompt, as text or as token ids. */
-export function readPrompt(
+export async function readPrompt(
   prompt: string | readonly number[],
   model: ServedModel,
   options: PromptOptions,
-): Prompt {
-  const ids = typeof prompt === 'string' ? encode(prompt, model, options) : prompt;
-  checkIds(ids, model.vocabulary, 'prompt');
+): Promise<Prompt> {
+  const text = typeof prompt === 'string' ? prompt : undefined;
+  const ids = typeof prompt === 'string' ? await encode(prompt, model, options) : prompt;
   const kept = truncate(ids, options);
   if (kept.length === 0) throw emptyPrompt();
   if (kept.length >= options.maxModelLength) throw tooLong(`${kept.length} tokens`, options);
-  return { ids: Int32Array.from(kept), text: typeof prompt === 'string' ? prompt : undefined };
+  checkIds(kept, model.vocabulary, 'prompt');
+  return { ids: Int32Array.from(kept), text };
 }
 
-function truncate(ids: readonly number[], options: PromptOptions): readonly number[] {
+function truncate(
+  ids: readonly number[] | Int32Array,
+  options: PromptOptions,
+): readonly number[] | Int32Array {
   if (options.truncateTo === undefined) return ids;
   const most = options.truncateTo < 0 ? options.maxModelLength - 1 : options.truncateTo;
   return most === 0 ? [] : ids.slice(-most);
 }
 
-function encode(text: string, model: ServedModel, options: PromptOptions): number[] {
+async function encode(
+  text: string,
+  model: ServedModel,
+  options: PromptOptions,
+): Promise<readonly number[] | Int32Array> {
   if (text === '') throw emptyPrompt();
-  // A text too long for any tokenisation is refused before the work of tokenising it.
-  const most = options.maxModelLength * longestToken(model);
-  if (options.truncateTo === undefined && text.length > most) {
-    throw tooLong(`${text.length} characters`, options);
-  }
-  return model.tokenizer.encode(text, {
-    addSpecialTokens: options.addSpecialTokens,
-    parseSpecial: true,
-  });
-}
-
-const longestTokens = new WeakMap<ServedModel, number>();
-
-/** Bytes of the model's longest token. */
-function longestToken(model: ServedModel): number {
-  let longest = longestTokens.get(model);
-  if (longest === undefined) {
-    longest = 1;
-    for (let id = 0; id < model.tokenizer.vocabularySize; id += 1) {
-      longest = Math.max(longest, model.tokenizer.tokenBytes(id).length);
-    }
-    longestTokens.set(model, longest);
-  }
-  return longest;
+  const { addSpecialTokens, truncateTo, maxModelLength } = options;
+  const mostTokens = truncateTo === undefined ? maxModelLength : undefined;
+  const ids = await model.encoder.encode(text, { addSpecialTokens, mostTokens });
+  if (!ids) throw tooLong(`${text.length} characters`, options);
+  return ids;
 }
 
 function emptyPrompt(): ServerError {
-  return new ServerError(
-    'invalid_request',
-    'Invalid prompt: it is empty; send at least one token.',
-    {
-      param: 'prompt',
-    },
-  );
+  const message = 'Invalid prompt: it is empty; send at least one token.';
+  return new ServerError('invalid_request', message, { param: 'prompt' });
 }
 
 function tooLong(length: string, { maxModelLength }: PromptOptions): ServerError {

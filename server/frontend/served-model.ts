@@ -1,5 +1,6 @@
 // The model as the front end knows it: its names, its tokenizer and its bounds. It holds no weights.
 import type { Tokenizer } from '../model/tokenizer.ts';
+import type { PromptEncoder } from './prompt-encoder.ts';
 
 export interface ServedModel {
   /** The name in replies. */
@@ -8,6 +9,7 @@ export interface ServedModel {
   names: readonly string[];
   path: string;
   tokenizer: Tokenizer;
+  encoder: PromptEncoder;
   /** Ids below this exist in the model. */
   vocabulary: number;
   chatTemplate: string | undefined;

@@ -11,7 +11,7 @@ export function completionsRoute(app: FastifyInstance, context: AppContext): voi
   const { model, engine } = context;
   app.post('/v1/completions', async (request, reply) => {
     const body = parseBody(completionRequest, request.body);
-    const generation = completionGeneration(body, { model, engine: engine.info });
+    const generation = await completionGeneration(body, { model, engine: engine.info });
     const format = new CompletionFormat(body, model);
     if (body.stream) {
       stream(generation, context, reply, (news) => format.events(news));

@@ -314,3 +314,30 @@ test('idle connections are kept longer than the pools of clients', async () => {
     assert.match(headers.get('keep-alive') ?? '', /timeout=3\d\d/);
   });
 });
+
+test('a prompt of megabytes is refused without keeping /health waiting', async () => {
+  const settings = { bodyLimitBytes: 64 * 2 ** 20 };
+  await withApp({ settings }, async (app) => {
+    const huge = post(app, PATH, { prompt: 'x'.repeat(27 * 2 ** 20) });
+    let slowest = 0;
+    let answered = false;
+    const status = huge.then((answer) => {
+      answered = true;
+      return answer.status;
+    });
+    while (!answered) {
+      const began = performance.now();
+      await get(app, '/health');
+      slowest = Math.max(slowest, performance.now() - began);
+    }
+    assert.equal(await status, 400);
+    // What is judged is that the loop is not held for the seconds that tokenising takes.
+    assert.ok(slowest < 1000, `${slowest} ms`);
+    const long = await post(app, PATH, {
+      prompt: 'y'.repeat(20_000),
+      truncate_prompt_tokens: 100,
+      max_tokens: 1,
+    });
+    assert.equal(long.json.usage.prompt_tokens, 100);
+  });
+});

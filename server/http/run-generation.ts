@@ -29,12 +29,16 @@ export function collect(
       },
       onError: reject,
     });
+    if (reply.raw.destroyed) {
+      reject(clientLeft());
+      return;
+    }
     generation.start();
     // The request's own 'close' fires as soon as its body was read; only the response tells that the client left.
     reply.raw.on('close', () => {
       if (reply.raw.writableEnded) return;
       generation.cancel();
-      reject(new ServerError('internal', 'The client closed the connection.'));
+      reject(clientLeft());
     });
   });
 }
@@ -61,6 +65,8 @@ export function stream(
     },
     onError: (error) => fail(reply, writer, error),
   });
+  // It may have left while its prompt was tokenised.
+  if (response.destroyed) throw clientLeft();
   generation.start();
   reply.hijack();
   response.on('close', () => {
@@ -76,4 +82,9 @@ function fail(reply: FastifyReply, writer: SseWriter, error: ServerError): void 
   }
   reply.raw.writeHead(error.status, { 'content-type': 'application/json; charset=utf-8' });
   reply.raw.end(json);
+}
+
+/** Nobody reads this; it only ends the handler. */
+function clientLeft(): ServerError {
+  return new ServerError('invalid_request', 'The client closed the connection.');
 }

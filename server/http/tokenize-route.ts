@@ -12,14 +12,15 @@ import type { AppContext } from './context.ts';
 
 export function tokenizeRoute(app: FastifyInstance, context: AppContext): void {
   const { model, engine } = context;
-  app.post('/tokenize', (request) => {
+  app.post('/tokenize', async (request) => {
     const body = parseBody(tokenizeRequest, request.body);
     checkModel(body.model, model);
     const addSpecialTokens = body.add_special_tokens ?? body.messages === undefined;
-    const tokens = model.tokenizer.encode(textOf(body, model), {
+    const encoded = await model.encoder.encode(textOf(body, model), {
       addSpecialTokens,
-      parseSpecial: true,
+      mostTokens: undefined,
     });
+    const tokens = [...(encoded ?? [])];
     const strings = body.return_token_strs
       ? tokens.map((token) => tokenName(model, token, false))
       : null;

@@ -31,3 +31,8 @@ export function byteTokenizer(words: readonly string[] = []): Tokenizer {
     addBos: false,
   };
 }
+
+/** For the thread that tokenises long prompts. */
+export async function loadTokenizer(): Promise<Tokenizer> {
+  return byteTokenizer();
+}

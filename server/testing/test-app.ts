@@ -4,11 +4,14 @@ import { pino } from 'pino';
 import { type EngineStart, startEngine } from '../engine/worker-client.ts';
 import { Admission } from '../frontend/admission.ts';
 import type { EngineClient } from '../frontend/engine-client.ts';
+import { PromptEncoder } from '../frontend/prompt-encoder.ts';
 import type { ServedModel } from '../frontend/served-model.ts';
 import { createApp } from '../http/app.ts';
 import type { HttpSettings } from '../http/context.ts';
 import { Metrics } from '../http/metrics.ts';
 import { byteTokenizer, EOS } from './byte-tokenizer.ts';
+
+const tokenizerModule = new URL('./byte-tokenizer.js', import.meta.url).href;
 
 export interface TestApp {
   url: string;
@@ -39,6 +42,7 @@ function testModel(overrides: Partial<ServedModel> = {}): ServedModel {
     names: ['test-model', 'alias'],
     path: '/models/test',
     tokenizer,
+    encoder: new PromptEncoder(tokenizer, { module: tokenizerModule, argument: '' }),
     vocabulary: tokenizer.vocabularySize,
     chatTemplate: undefined,
     synthetic: true,
@@ -99,6 +103,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   const { port } = app.server.address() as AddressInfo;
   const close = async (): Promise<void> => {
     await engine.close();
+    await model.encoder.close();
     app.server.closeAllConnections();
     await app.close();
   };
