@@ -30,6 +30,7 @@ export interface SleepEnd {
 interface Hop {
   latencies: number[];
   foreignNs: number;
+  apparatusNs: number;
   totalNs: number;
   meanwhile: Map<string, number>;
 }
@@ -43,6 +44,8 @@ export interface WakeOptions {
   roleOf: (tid: number) => string | undefined;
   /** Whether a thread belongs to the server under test. */
   ours: (tid: number) => boolean;
+  /** Threads of the measuring side: the CPU that they take is neither the server's nor a stranger's. */
+  apparatus?: (tid: number) => boolean;
   source?: SwitchSource;
 }
 
@@ -147,6 +150,7 @@ export class WakeCollector {
     const hop = this.#hops.get(key) ?? {
       latencies: [],
       foreignNs: 0,
+      apparatusNs: 0,
       totalNs: 0,
       meanwhile: new Map<string, number>(),
     };
@@ -155,9 +159,14 @@ export class WakeCollector {
     hop.totalNs += latency;
     // Whoever is switched out here held the CPU that the woken thread waited for.
     if (event && event.prev !== 0 && !this.#options.ours(event.prev)) {
-      hop.foreignNs += latency;
+      if (this.#isApparatus(event)) hop.apparatusNs += latency;
+      else hop.foreignNs += latency;
       hop.meanwhile.set(event.prevComm, (hop.meanwhile.get(event.prevComm) ?? 0) + latency);
     }
+  }
+
+  #isApparatus(event: SwitchEvent): boolean {
+    return event.prevComm === 'perf' || this.#options.apparatus?.(event.prev) === true;
   }
 
   /** Every hop between roles, the largest total latency first. */
@@ -183,13 +192,21 @@ export class WakeCollector {
 
   /** Share of all wake-up latency at whose end a stranger had the CPU: host noise. */
   foreignShare(): number {
-    let total = 0;
-    let foreign = 0;
+    return this.#shareOf((hop) => hop.foreignNs);
+  }
+
+  /** The same for the measuring side itself: with a remote client it would not exist. */
+  apparatusShare(): number {
+    return this.#shareOf((hop) => hop.apparatusNs);
+  }
+
+  #shareOf(part: (hop: Hop) => number): number {
+    let [total, sum] = [0, 0];
     for (const hop of this.#hops.values()) {
       total += hop.totalNs;
-      foreign += hop.foreignNs;
+      sum += part(hop);
     }
-    return total > 0 ? foreign / total : 0;
+    return total > 0 ? sum / total : 0;
   }
 
   /** Who ended the sleep of a role's threads: loop membership when asked of the engine. */

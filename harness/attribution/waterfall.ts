@@ -201,6 +201,12 @@ function tpotParts(
   };
 }
 
+/** Ids that are missing between the first and the last of these steps. */
+export function missingSteps(steps: readonly StepRecord[]): number {
+  const ids = steps.map((step) => step.step);
+  return ids.length === 0 ? 0 : (ids.at(-1) ?? 0) - (ids[0] ?? 0) + 1 - ids.length;
+}
+
 /**
  * Builds the waterfall. `originNs` is the monotonic time that the timelines are relative to; only steps and requests
  * inside the window that the caller wants should be passed.
@@ -223,8 +229,6 @@ export function waterfall(
   });
   const wire = requests.flatMap((request) => arrival(steps, request, originNs));
   if (wire.length > 0) way.push(stageTime('wire and client', wire));
-  const first = steps[0];
-  const last = steps.at(-1);
   return {
     steps: periods.length,
     decodeOnly: mean(periods.filter((p) => p.step.prefillTokens === 0)),
@@ -237,7 +241,7 @@ export function waterfall(
     ),
     way,
     tpot: tpotParts(steps, requests, originNs),
-    missing: first && last ? last.step - first.step + 1 - steps.length : 0,
+    missing: missingSteps(steps),
   };
 }
 
