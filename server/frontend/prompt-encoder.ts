@@ -13,6 +13,8 @@ export interface EncodeOptions {
 
 /** Takes a few milliseconds at most on the calling thread. */
 const SHORT_TEXT = 16 * 1024;
+/** Longer than any token of a real vocabulary; the thread knows the true figure. */
+const LONGEST_TOKEN = 1024;
 /** Long texts that may wait for the thread. */
 const MOST_WAITING = 64;
 
@@ -43,6 +45,8 @@ export class PromptEncoder {
     if (text.length <= SHORT_TEXT || !this.#source) {
       return this.#tokenizer.encode(text, { addSpecialTokens, parseSpecial: true });
     }
+    const { mostTokens } = options;
+    if (mostTokens !== undefined && text.length > mostTokens * LONGEST_TOKEN) return undefined;
     if (this.#waiting.size >= MOST_WAITING) {
       throw new ServerError(
         'overloaded',

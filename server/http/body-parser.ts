@@ -1,21 +1,18 @@
 // Reads request bodies: UTF-8 JSON and nothing else. A browser page cannot send that type to a local server without
 // asking first, which is why other types are refused and not guessed.
+import { isUtf8 } from 'node:buffer';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ServerError } from '../errors.ts';
 
 /** Deeper nesting than any real request has; what walks a body may recurse this far. */
 const DEEPEST = 64;
 
-const decoder = new TextDecoder('utf-8', { fatal: true });
-
 /** The parsed body; invalid_request when it is not UTF-8 or not JSON. */
 export function parseJson(bytes: Buffer): unknown {
-  let text: string;
-  try {
-    text = decoder.decode(bytes);
-  } catch (cause) {
-    throw new ServerError('invalid_request', 'The request body is not valid UTF-8.', { cause });
+  if (!isUtf8(bytes)) {
+    throw new ServerError('invalid_request', 'The request body is not valid UTF-8.');
   }
+  const text = bytes.toString('utf8');
   if (text === '') return undefined;
   let value: unknown;
   try {
