@@ -2,13 +2,18 @@
 // The `bench` command: declares commands and flags, and turns errors into one sentence and an exit code. The only place that
 // exits, and the only one of the harness that reads the environment.
 import { Command, CommanderError } from 'commander';
+import { calibrateCommand } from './commands/calibrate.ts';
 import type { CommandContext } from './commands/context.ts';
+import { doctorCommand } from './commands/doctor.ts';
 import { emitterCommand } from './commands/emitter.ts';
+import { checkCommand, listCommand, showCommand, verifyCommand } from './commands/records.ts';
+import { reportCommand } from './commands/report.ts';
 import { serverCommand } from './commands/server.ts';
 import { sweepCommand } from './commands/sweep.ts';
 import { emitterOptionsSchema } from './emitter/options.ts';
 import { EXIT, HarnessError } from './errors.ts';
 import { harnessVersion } from './record/harness-identity.ts';
+import { calibrateOptions } from './scenario/calibrate-options.ts';
 import { declareFlags } from './scenario/flags.ts';
 import { sweepOptions } from './scenario/sweep-options.ts';
 
@@ -60,6 +65,87 @@ function passThrough(name: 'serve' | 'model', description: string): Command {
     });
 }
 
+function sweepDeclaration(): Command {
+  const command = new Command('sweep')
+    .description('measure a server at several concurrencies; write a record')
+    .action(action(sweepCommand));
+  declareFlags(command, sweepOptions);
+  return example(command, 'bench sweep --url http://127.0.0.1:8000 --concurrency 1,8');
+}
+
+function doctorDeclaration(): Command {
+  const command = new Command('doctor')
+    .description('what this machine can do, what is missing, how quiet it is')
+    .option('--json', 'print JSON')
+    .action(action(doctorCommand));
+  return example(command, 'bench doctor');
+}
+
+const RECORDS = ['--records <FOLDER>', 'folder of the records', 'records'] as const;
+
+function recordsDeclaration(): Command {
+  const command = new Command('records').description('list | show ID | verify ID | check');
+  command
+    .command('list')
+    .description('one line a record')
+    .option(...RECORDS)
+    .option('--json', 'print JSON lines')
+    .action((options) => {
+      exitCode = listCommand(options);
+    });
+  command
+    .command('show <ID>')
+    .description('a record as JSON; the first characters of its id are enough')
+    .option(...RECORDS)
+    .option('--raw', 'with per-request data')
+    .action((id, options) => {
+      exitCode = showCommand(id, options);
+    });
+  command
+    .command('verify <ID>')
+    .description('compute its numbers again from its requests')
+    .option(...RECORDS)
+    .action((id, options) => {
+      exitCode = verifyCommand(id, options);
+    });
+  command
+    .command('check')
+    .description('prove that no record was changed, cut or removed')
+    .option(...RECORDS)
+    .action((options) => {
+      exitCode = checkCommand(options);
+    });
+  return example(command, 'bench records list');
+}
+
+function reportDeclaration(): Command {
+  const command = new Command('report')
+    .description('make BENCHMARKS.md from the records')
+    .option(...RECORDS)
+    .option('--benchmarks <FILE>', 'the page (default BENCHMARKS.md beside the folder)')
+    .option('--check', 'only say whether the page is up to date')
+    .action((options) => {
+      exitCode = reportCommand(options);
+    });
+  return example(command, 'bench report --check');
+}
+
+function calibrateDeclaration(): Command {
+  const command = new Command('calibrate')
+    .description('how wrong this harness is on this machine; write a record')
+    .action(action(calibrateCommand));
+  declareFlags(command, calibrateOptions);
+  return example(command, 'bench calibrate --concurrency 1,8,64');
+}
+
+function emitterDeclaration(): Command {
+  const command = new Command('emitter')
+    .description('a server that emits tokens on a known schedule')
+    .action(action(emitterCommand));
+  declareFlags(command, emitterOptionsSchema);
+  return example(command, 'bench emitter --ttft-ms 50 --itl-ms 10');
+}
+
 function buildProgram(): Command {
   const program = new Command('bench')
     .description(
@@ -68,20 +154,17 @@ function buildProgram(): Command {
     .version(harnessVersion(), '-V, --version')
     .enablePositionalOptions()
     .addHelpText('after', `${EXIT_CODES}\n\nStart here:\n  bench sweep --concurrency 1,2,4,8`);
-  const sweep = new Command('sweep').description(
-    'measure a server at several concurrencies; write a record',
-  );
-  declareFlags(sweep, sweepOptions).action(action(sweepCommand));
-  example(sweep, 'bench sweep --url http://127.0.0.1:8000 --concurrency 1,8');
-  const emitter = new Command('emitter').description(
-    'a server that emits tokens on a known schedule',
-  );
-  declareFlags(emitter, emitterOptionsSchema).action(action(emitterCommand));
-  example(emitter, 'bench emitter --ttft-ms 50 --itl-ms 10');
-  program.addCommand(sweep);
-  program.addCommand(passThrough('serve', 'run the bundled server alone (bench serve --model M)'));
-  program.addCommand(passThrough('model', 'bench model list | inspect MODEL'));
-  program.addCommand(emitter);
+  const commands = [
+    sweepDeclaration(),
+    passThrough('serve', 'run the bundled server alone: bench serve --model synthetic:tiny-qwen3'),
+    passThrough('model', 'models of the bundled server: bench model list'),
+    doctorDeclaration(),
+    recordsDeclaration(),
+    reportDeclaration(),
+    calibrateDeclaration(),
+    emitterDeclaration(),
+  ];
+  for (const command of commands) program.addCommand(command);
   return program;
 }
 

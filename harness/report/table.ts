@@ -1,6 +1,7 @@
 // Tables for a terminal. It only formats what a record holds.
 import Table from 'cli-table3';
-import type { SweepCell, SweepRecord } from '../record/record.ts';
+import type { Check } from '../doctor/checks.ts';
+import type { CalibrationRecord, RunRecord, SweepCell, SweepRecord } from '../record/record.ts';
 
 /** A figure with three significant digits or so, as people compare them. */
 export function figure(value: number | null | undefined): string {
@@ -64,4 +65,76 @@ export function sweepTable(record: SweepRecord): string {
     `${workload.inputTokens} tokens in, ${workload.outputTokens} out, greedy, on ${environment.envClass}`,
   ];
   return `${title.filter((line) => line !== '').join('\n')}\n${table.toString()}`;
+}
+
+/** One line a record, in the order given. */
+export function recordList(records: readonly RunRecord[]): string {
+  const head = ['id', 'date (UTC)', 'kind', 'what', 'cells', 'state'];
+  const table = new Table({ head, style: { head: [], border: [] } });
+  for (const record of records) table.push(recordRow(record));
+  return table.toString();
+}
+
+function recordRow(record: RunRecord): string[] {
+  const start = [
+    record.id.slice(0, 12),
+    record.createdUtc.slice(0, 16).replace('T', ' '),
+    record.kind,
+  ];
+  if (record.kind === 'calibration') {
+    return [...start, 'this harness', String(record.calibration.cells.length), 'complete'];
+  }
+  const { arm, cells, interrupted } = record;
+  const voids = cells.filter((cell) => cell.voids.length > 0).length;
+  const state = interrupted ? 'interrupted' : voids > 0 ? `${voids} VOID` : 'complete';
+  const list = cells.map(({ concurrency }) => `c${concurrency}`).join(' ');
+  return [...start, `${arm.label}: ${arm.model.id}`, list, state];
+}
+
+/** The harness's own errors, as a table with what it can take under it. */
+export function calibrationTable({ calibration }: CalibrationRecord): string {
+  const head = [
+    'c',
+    'n',
+    'TTFT error',
+    'ITL error',
+    'TPOT error',
+    'E2EL error',
+    'stamp lag p50',
+    'emitter late p99',
+  ];
+  const table = new Table({
+    head,
+    colAligns: head.map(() => 'right' as const),
+    style: { head: [], border: [] },
+  });
+  for (const cell of calibration.cells) {
+    table.push([
+      String(cell.concurrency),
+      String(cell.requests - cell.failed),
+      figure(cell.ttftMeanAbsoluteErrorMs),
+      figure(cell.itlMeanAbsoluteErrorMs),
+      figure(cell.tpotMeanAbsoluteErrorMs),
+      figure(cell.e2elMeanAbsoluteErrorMs),
+      figure(cell.stampLagMs?.p50),
+      figure(cell.emitterLatenessMs.p99),
+    ]);
+  }
+  const { schedule, cost, capacity } = calibration;
+  return [
+    `Mean absolute errors in ms against a server of known schedule: TTFT ${schedule.ttftMs} ms, ITL ${schedule.itlMs} ms.`,
+    table.toString(),
+    `Client CPU ${figure(cost.cpuMicrosecondsPerToken)} us a token at c${cost.concurrency}; it takes ` +
+      `${figure(capacity.tokensPerSecond)} tokens/s with ${figure(100 * capacity.clientCpuShareOfCore)} % of a core.`,
+  ].join('\n');
+}
+
+/** One line a check, with what to do under those that need it. */
+export function checkList(checks: readonly Check[]): string {
+  const width = Math.max(...checks.map(({ name }) => name.length));
+  const lines = checks.flatMap(({ name, state, found, advice }) => {
+    const line = `${state.padEnd(7)}  ${name.padEnd(width)}  ${found}`;
+    return advice === undefined ? [line] : [line, `${' '.repeat(11 + width)}-> ${advice}`];
+  });
+  return lines.join('\n');
 }

@@ -27,24 +27,20 @@ export const sweepOptions = z.object({
   outputTokens: wholeFlag(1, 1_000_000)
     .default(128)
     .meta({ value: 'N', description: 'tokens of each answer' }),
-  requests: wholeFlag(1, 1_000_000)
-    .optional()
-    .meta({
-      value: 'N',
-      description: 'measured requests a cell (default 8, or twice the concurrency if more)',
-    }),
+  requests: wholeFlag(1, 1_000_000).optional().meta({
+    value: 'N',
+    description: 'measured requests a cell (default 8, or twice the concurrency if more)',
+  }),
   seed: wholeFlag(0, 2 ** 31 - 1)
     .default(1)
     .meta({ value: 'N', description: 'prompts depend on it and on nothing else' }),
   records: path
     .default('records')
     .meta({ value: 'FOLDER', description: 'where the record is written' }),
-  benchmarks: path
-    .optional()
-    .meta({
-      value: 'FILE',
-      description: 'page made from all records (default BENCHMARKS.md beside the folder)',
-    }),
+  benchmarks: path.optional().meta({
+    value: 'FILE',
+    description: 'page made from all records (default BENCHMARKS.md beside the folder)',
+  }),
   label: z
     .string()
     .regex(/^[\w .:+-]{1,40}$/, { error: 'must be 1 to 40 letters, digits, spaces or . : + - _' })
@@ -65,12 +61,10 @@ export const sweepOptions = z.object({
   timeout: wholeFlag(1, 86_400)
     .default(600)
     .meta({ value: 'SECONDS', description: 'the longest that one request may take' }),
-  foreignCpuLimit: wholeFlag(0, 100)
-    .default(25)
-    .meta({
-      value: 'PERCENT',
-      description: 'a cell is VOID when other programs use more of the CPU',
-    }),
+  foreignCpuLimit: wholeFlag(0, 100).default(25).meta({
+    value: 'PERCENT',
+    description: 'a cell is VOID when other programs use more of the CPU',
+  }),
   json: z.boolean().default(false).meta({ description: 'print the record instead of the table' }),
 });
 export type SweepOptions = z.infer<typeof sweepOptions>;
