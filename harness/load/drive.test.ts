@@ -87,10 +87,17 @@ test('the prompts reach the server in the order of their indexes, each exactly o
 });
 
 test('an interrupted run keeps what was measured and says so', async () => {
-  const server = await scriptedServer({ steps: () => answer(3, 20) });
   const controller = new AbortController();
+  let seen = 0;
+  const server = await scriptedServer({
+    steps: () => {
+      seen += 1;
+      // The thirteenth request: eight have ended, the first four of them warm-up.
+      if (seen === 13) controller.abort();
+      return answer(3, 20);
+    },
+  });
   try {
-    setTimeout(() => controller.abort(), 200);
     const result = await drive(optionsFor(server, { requests: 10_000, signal: controller.signal }));
     assert.equal(result.interrupted, true);
     const measured = result.timelines.filter(({ phase }) => phase === 'measured');

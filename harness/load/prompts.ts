@@ -1,6 +1,7 @@
 // Prompts from a seed, and nothing else: the same seed gives the same prompts on every machine, so both arms of a pair
 // can be given the same work, and no two requests of a run share a prefix that a cache could keep. Pure.
 import { createHash } from 'node:crypto';
+import { seededRandom } from '../stats/random.ts';
 
 /** What one request asks. Token ids are sent as they are; text goes through the server's tokenizer. */
 export type Prompt =
@@ -27,24 +28,6 @@ export const KV_BLOCK_TOKENS = 16;
 /** Fewer usable ids could not keep the first blocks of many prompts apart. */
 const MIN_USABLE_IDS = 16;
 
-/** A source of uniform 32-bit integers that depends on every part of the key and on nothing else. */
-export function randomSource(...key: readonly (string | number)[]): () => number {
-  const digest = createHash('sha256').update(JSON.stringify(key)).digest();
-  let a = digest.readInt32LE(0);
-  let b = digest.readInt32LE(4);
-  let c = digest.readInt32LE(8);
-  let counter = digest.readInt32LE(12);
-  // sfc32, a small fast counter-based generator of period at least 2^32.
-  return () => {
-    const sum = (((a + b) | 0) + counter) | 0;
-    counter = (counter + 1) | 0;
-    a = b ^ (b >>> 9);
-    b = (c + (c << 3)) | 0;
-    c = (((c << 21) | (c >>> 11)) + sum) | 0;
-    return sum >>> 0;
-  };
-}
-
 /** Makes the function that draws prompts of exactly `tokens` ids. Throws a RangeError on a vocabulary too small to do so. */
 export function tokenPrompts(
   vocabulary: Vocabulary,
@@ -66,10 +49,10 @@ export function tokenPrompts(
 }
 
 function drawIds(key: PromptKey, tokens: number, size: number, excluded: ReadonlySet<number>) {
-  const next = randomSource('prompt', key.seed, key.pair, key.concurrency, key.index);
+  const random = seededRandom(key.seed, 'prompt', key.pair, key.concurrency, key.index);
   const ids: number[] = [];
   while (ids.length < tokens) {
-    const id = Math.floor((next() / 0x1_0000_0000) * size);
+    const id = random.below(size);
     if (!excluded.has(id)) ids.push(id);
   }
   return ids;
