@@ -44,17 +44,16 @@ Engine::Engine(EngineOptions options)
       query_width_(options_.shape.heads * options_.shape.head_width),
       kv_width_(options_.shape.kv_heads * options_.shape.head_width),
       logit_stride_(weights_.head().RowTiles() * kRowTile),
-      attention_input_(
-          kernels_, Readers({&LayerWeights::query, &LayerWeights::key, &LayerWeights::value}),
-          options_.activations, options_.shape.width / kBlock, options_.max_tokens_per_step),
-      output_input_(kernels_, Readers({&LayerWeights::output}), options_.activations,
-                    query_width_ / kBlock, options_.max_tokens_per_step),
+      attention_input_(kernels_,
+                       Readers({&LayerWeights::query, &LayerWeights::key, &LayerWeights::value}),
+                       options_.shape.width / kBlock, options_.max_tokens_per_step),
+      output_input_(kernels_, Readers({&LayerWeights::output}), query_width_ / kBlock,
+                    options_.max_tokens_per_step),
       feed_forward_input_(kernels_, Readers({&LayerWeights::gate, &LayerWeights::up}),
-                          options_.activations, options_.shape.width / kBlock,
-                          options_.max_tokens_per_step),
-      down_input_(kernels_, Readers({&LayerWeights::down}), options_.activations,
+                          options_.shape.width / kBlock, options_.max_tokens_per_step),
+      down_input_(kernels_, Readers({&LayerWeights::down}),
                   options_.shape.feed_forward_width / kBlock, options_.max_tokens_per_step),
-      head_input_(kernels_, {&weights_.head()}, options_.activations, options_.shape.width / kBlock,
+      head_input_(kernels_, {{&weights_.head()}}, options_.shape.width / kBlock,
                   options_.max_tokens_per_step) {
   const ModelShape& shape = options_.shape;
   const int tokens = options_.max_tokens_per_step;
@@ -76,11 +75,12 @@ Engine::Engine(EngineOptions options)
   }
 }
 
-std::vector<const Linear*> Engine::Readers(
+std::vector<std::vector<const Linear*>> Engine::Readers(
     std::initializer_list<Linear LayerWeights::*> members) const {
-  std::vector<const Linear*> readers;
+  std::vector<std::vector<const Linear*>> readers;
   for (const LayerWeights& layer : weights_.layers()) {
-    for (Linear LayerWeights::*member : members) readers.push_back(&(layer.*member));
+    readers.emplace_back();
+    for (Linear LayerWeights::*member : members) readers.back().push_back(&(layer.*member));
   }
   return readers;
 }
@@ -139,7 +139,7 @@ void Engine::Begin(const StepInput& step) {
 void Engine::RunLayer(int thread, int layer, const StepInput& step) {
   const LayerWeights& weights = weights_.layers()[static_cast<size_t>(layer)];
   const int width = options_.shape.width;
-  NormAndPack(weights.attention_norm, attention_input_, thread);
+  NormAndPack(weights.attention_norm, attention_input_, layer, thread);
   const MatrixJob projections[] = {
       attention_input_.Job(weights.query, Row(queries_, 0, 0), query_width_, false),
       attention_input_.Job(weights.key, Row(keys_, 0, 0), kv_width_, false),
@@ -148,22 +148,23 @@ void Engine::RunLayer(int thread, int layer, const StepInput& step) {
   RotateAndStore(weights, layer, step);
   attention_.RunItems(team_, thread, layer, Row(queries_, 0, 0), Row(attended_, 0, 0));
   team_.Barrier();
-  PackAttention();
+  PackAttention(layer);
   const MatrixJob output = output_input_.Job(weights.output, Row(hidden_, 0, 0), width, true);
   RunMatrices(team_, kernels_, &output, 1, step.token_count);
-  NormAndPack(weights.feed_forward_norm, feed_forward_input_, thread);
-  GateAndUp(weights, thread);
+  NormAndPack(weights.feed_forward_norm, feed_forward_input_, layer, thread);
+  GateAndUp(weights, layer, thread);
   const MatrixJob down = down_input_.Job(weights.down, Row(hidden_, 0, 0), width, true);
   RunMatrices(team_, kernels_, &down, 1, step.token_count);
 }
 
-void Engine::NormAndPack(const std::vector<float>& norm, PackedInput& input, int thread) {
+void Engine::NormAndPack(const std::vector<float>& norm, PackedInput& input, int layer,
+                         int thread) {
   const int width = options_.shape.width;
   float* row = row_scratch_[static_cast<size_t>(thread)].data();
   for (int token; (token = team_.Claim()) < input.tokens();) {
     kernels_.rms_norm(Row(hidden_, token, width), norm.data(), width, options_.shape.norm_epsilon,
                       row);
-    input.PackRow(token, row);
+    input.PackRow(layer, token, row);
   }
   team_.Barrier();
 }
@@ -201,17 +202,17 @@ void Engine::RotateAndStore(const LayerWeights& weights, int layer, const StepIn
   team_.Barrier();
 }
 
-void Engine::PackAttention() {
+void Engine::PackAttention(int layer) {
   for (int token; (token = team_.Claim()) < output_input_.tokens();) {
     attention_.Finish(token, Row(attended_, 0, 0));
-    output_input_.PackRow(token, Row(attended_, token, query_width_));
+    output_input_.PackRow(layer, token, Row(attended_, token, query_width_));
   }
   team_.Barrier();
 }
 
 // silu(gate) * up, packed for the down projection by the thread that computed it: the product never
 // leaves its cache.
-void Engine::GateAndUp(const LayerWeights& weights, int thread) {
+void Engine::GateAndUp(const LayerWeights& weights, int layer, int thread) {
   constexpr int kTilesPerBlock = kBlock / kRowTile;
   const int tokens = feed_forward_input_.tokens();
   const MatrixGrid grid = GridFor(weights.gate.RowTiles(), tokens, team_.size(), kTilesPerBlock);
@@ -229,7 +230,7 @@ void Engine::GateAndUp(const LayerWeights& weights, int thread) {
       for (int m = 0; m < TileTokens(tokens, tile); m++) {
         float* row = gates + m * stride;
         kernels_.silu_multiply(row, ups + m * stride, columns, row);
-        down_input_.Pack(tile * kTokenTile + m, range.first_row_tile / kTilesPerBlock,
+        down_input_.Pack(layer, tile * kTokenTile + m, range.first_row_tile / kTilesPerBlock,
                          columns / kBlock, row);
       }
     }
@@ -244,7 +245,7 @@ void Engine::Head(const StepInput& step, int thread) {
   for (int i; (i = team_.Claim()) < step.logit_row_count;) {
     kernels_.rms_norm(Row(hidden_, step.logit_rows[i], width), weights_.output_norm().data(), width,
                       options_.shape.norm_epsilon, row);
-    head_input_.PackRow(i, row);
+    head_input_.PackRow(0, i, row);
   }
   team_.Barrier();
   const MatrixJob head = head_input_.Job(weights_.head(), Row(logits_, 0, 0), logit_stride_, false);

@@ -39,14 +39,15 @@ class Engine {
   void RunThread(int thread, const StepInput& step);
   void RunLayer(int thread, int layer, const StepInput& step);
   void Begin(const StepInput& step);
-  void NormAndPack(const std::vector<float>& norm, PackedInput& input, int thread);
+  void NormAndPack(const std::vector<float>& norm, PackedInput& input, int layer, int thread);
   void RotateAndStore(const LayerWeights& weights, int layer, const StepInput& step);
   void RotateHead(float* head, const std::vector<float>& norm, int token) const;
-  void PackAttention();
-  void GateAndUp(const LayerWeights& weights, int thread);
+  void PackAttention(int layer);
+  void GateAndUp(const LayerWeights& weights, int layer, int thread);
   void Head(const StepInput& step, int thread);
   float* Row(const MappedMemory& memory, int token, int width) const;
-  std::vector<const Linear*> Readers(std::initializer_list<Linear LayerWeights::*> members) const;
+  std::vector<std::vector<const Linear*>> Readers(
+      std::initializer_list<Linear LayerWeights::*> members) const;
 
   const EngineOptions options_;
   const Kernels& kernels_;

@@ -4,27 +4,36 @@
 
 namespace mxbench {
 
-InputForm FormFor(const Linear& linear, ActivationFormat requested) {
-  const ActivationFormat format = ActivationFor(linear.format, requested);
-  return {format, format == ActivationFormat::kInt8 ? OffsetOf(linear.format) : 0};
+InputForm FormFor(WeightFormat format, ActivationFormat requested) {
+  const ActivationFormat input = ActivationFor(format, requested);
+  return {input, input == ActivationFormat::kInt8 ? OffsetOf(format) : 0};
 }
 
-PackedInput::PackedInput(const Kernels& kernels, const std::vector<const Linear*>& readers,
-                         ActivationFormat requested, int blocks, int max_tokens)
-    : kernels_(kernels), requested_(requested), blocks_(blocks) {
-  for (const Linear* reader : readers) {
-    const InputForm form = FormFor(*reader, requested);
-    const auto same = [&](const Form& known) { return known.form == form; };
-    if (std::any_of(forms_.begin(), forms_.end(), same)) continue;
-    const size_t bytes = TileOffset(form.format, blocks, TileCount(max_tokens));
-    forms_.push_back({form, MappedMemory::Anonymous(bytes)});
+PackedInput::PackedInput(const Kernels& kernels,
+                         const std::vector<std::vector<const Linear*>>& readers, int blocks,
+                         int max_tokens)
+    : kernels_(kernels), blocks_(blocks) {
+  for (size_t layer = 0; layer < readers.size(); layer++) {
+    for (const Linear* reader : readers[layer]) {
+      FormOf(reader->input, max_tokens, readers.size()).needed[layer] = true;
+    }
   }
 }
 
-void PackedInput::Pack(int token, int first_block, int blocks, const float* row) const {
+PackedInput::Form& PackedInput::FormOf(const InputForm& form, int max_tokens, size_t layers) {
+  for (Form& known : forms_) {
+    if (known.form == form) return known;
+  }
+  const size_t bytes = TileOffset(form.format, blocks_, TileCount(max_tokens));
+  forms_.push_back({form, MappedMemory::Anonymous(bytes), std::vector<bool>(layers, false)});
+  return forms_.back();
+}
+
+void PackedInput::Pack(int layer, int token, int first_block, int blocks, const float* row) const {
   const int tile = token / kTokenTile;
   const int tile_tokens = TileTokens(tokens_, tile);
   for (const Form& form : forms_) {
+    if (!form.needed[static_cast<size_t>(layer)]) continue;
     const ActivationFormat format = form.form.format;
     uint8_t* bytes = form.memory.data() + TileOffset(format, blocks_, tile) +
                      static_cast<size_t>(first_block) * ActivationBlockBytes(format, tile_tokens);
@@ -34,11 +43,10 @@ void PackedInput::Pack(int token, int first_block, int blocks, const float* row)
 }
 
 MatrixJob PackedInput::Job(const Linear& linear, float* out, ptrdiff_t stride, bool add) const {
-  const InputForm wanted = FormFor(linear, requested_);
-  const auto same = [&](const Form& form) { return form.form == wanted; };
+  const auto same = [&](const Form& form) { return form.form == linear.input; };
   const auto found = std::find_if(forms_.begin(), forms_.end(), same);
   assert(found != forms_.end());
-  return {&linear, found->memory.data(), wanted.format, out, stride, add};
+  return {&linear, found->memory.data(), out, stride, add};
 }
 
 MatrixGrid GridFor(int row_tiles, int tokens, int threads, int row_granule) {
@@ -70,10 +78,11 @@ MatrixRange RangeOf(const MatrixGrid& grid, int piece, int row_tiles, int tokens
 void MultiplyTile(const Kernels& kernels, const MatrixJob& job, const MatrixRange& range, int tile,
                   int tokens, float* out) {
   const Linear& linear = *job.linear;
-  kernels.matrix[static_cast<int>(linear.format)][static_cast<int>(job.format)](
+  kernels.matrix[static_cast<int>(linear.format)][static_cast<int>(linear.input.format)](
       {linear.packed + static_cast<size_t>(range.first_row_tile) * linear.RowTileBytes(),
-       linear.blocks, range.row_tiles, job.tiles + TileOffset(job.format, linear.blocks, tile),
-       TileTokens(tokens, tile), out, job.stride, job.add});
+       linear.blocks, range.row_tiles,
+       job.tiles + TileOffset(linear.input.format, linear.blocks, tile), TileTokens(tokens, tile),
+       out, job.stride, job.add});
 }
 
 void RunMatrices(Team& team, const Kernels& kernels, const MatrixJob* jobs, int count, int tokens) {

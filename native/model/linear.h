@@ -11,10 +11,18 @@
 
 namespace mxbench {
 
+// How a linear layer reads its input. Layers that share an input may need different forms of it.
+struct InputForm {
+  ActivationFormat format = ActivationFormat::kFloat32;
+  int offset = 0;  // OffsetOf() the weights; only int8 depends on it
+  bool operator==(const InputForm&) const = default;
+};
+
 // N x K weights in row tiles (kernels.h). `packed` points into the engine's one block of packed
 // weights.
 struct Linear {
   WeightFormat format = WeightFormat::kFloat32;
+  InputForm input;
   int rows = 0;  // N, before padding to whole row tiles
   int blocks = 0;
   const uint8_t* packed = nullptr;
@@ -24,37 +32,34 @@ struct Linear {
   size_t PackedBytes() const { return static_cast<size_t>(RowTiles()) * RowTileBytes(); }
 };
 
-// How one linear layer reads its input. Layers that share an input may need different forms of it.
-struct InputForm {
-  ActivationFormat format;
-  int offset;  // OffsetOf() the weights; only int8 depends on it
-  bool operator==(const InputForm&) const = default;
-};
-InputForm FormFor(const Linear& linear, ActivationFormat requested);
+// The form that weights of `format` read under a requested activation mode.
+InputForm FormFor(WeightFormat format, ActivationFormat requested);
 
 // One product of a phase: out[token * stride + row] (+)= linear x input.
 struct MatrixJob {
   const Linear* linear;
   const uint8_t* tiles;
-  ActivationFormat format;
   float* out;
   ptrdiff_t stride;
   bool add;
 };
 
-// The activation tiles that one or more linear layers read, in every form that one of them needs.
+// The activation tiles that the linear layers of one role read, in every form that one of them
+// needs.
 class PackedInput {
  public:
-  // `readers` share the input, whose rows have 32*blocks floats.
-  PackedInput(const Kernels& kernels, const std::vector<const Linear*>& readers,
-              ActivationFormat requested, int blocks, int max_tokens);
+  // `readers[layer]` share an input, whose rows have 32*blocks floats.
+  PackedInput(const Kernels& kernels, const std::vector<std::vector<const Linear*>>& readers,
+              int blocks, int max_tokens);
 
   // How many tokens the next rows belong to. Not while threads pack or read.
   void SetTokens(int tokens) { tokens_ = tokens; }
-  // Packs blocks [first_block, first_block + blocks) of token `token` from 32*blocks floats; any
-  // thread.
-  void Pack(int token, int first_block, int blocks, const float* row) const;
-  void PackRow(int token, const float* row) const { Pack(token, 0, blocks_, row); }
+  // Packs blocks [first_block, first_block + blocks) of token `token` from 32*blocks floats for the
+  // readers of `layer`; any thread.
+  void Pack(int layer, int token, int first_block, int blocks, const float* row) const;
+  void PackRow(int layer, int token, const float* row) const {
+    Pack(layer, token, 0, blocks_, row);
+  }
   // The product of `linear`, one of the readers, with these tiles.
   MatrixJob Job(const Linear& linear, float* out, ptrdiff_t stride, bool add) const;
 
@@ -64,9 +69,11 @@ class PackedInput {
   struct Form {
     InputForm form;
     MappedMemory memory;
+    std::vector<bool> needed;  // by layer
   };
+  Form& FormOf(const InputForm& form, int max_tokens, size_t layers);
+
   const Kernels& kernels_;
-  ActivationFormat requested_;
   int blocks_;
   int tokens_ = 0;
   std::vector<Form> forms_;

@@ -44,8 +44,8 @@ class Weights {
   const TensorLocation& Find(const std::string& name, int64_t rows, int64_t columns) const;
   std::vector<float> Vector(const std::string& name, int64_t columns) const;
   void Plan(Linear* linear, const std::string& name, int64_t rows, int64_t columns,
-            int interleaved_head_width = 0);
-  void PlanLayer(const ModelShape& shape, int layer);
+            ActivationFormat activations, int interleaved_head_width = 0);
+  void PlanLayer(const EngineOptions& options, int layer);
   void PackAll(Team& team);
   bool PackRowTile(const PackTask& task, int row_tile) const;
 
