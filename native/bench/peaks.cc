@@ -61,11 +61,10 @@ Peaks PlainPeaks() {
     return Rate(double{step_macs} * kChains * kSteps, start);                     \
   }
 
-MXBENCH_PEAK(Avx2Int8, "avx2,fma", __m256i, _mm256_setzero_si256(), 32, __m256i pairs;
+MXBENCH_PEAK(Avx2Int8, "avx2,fma", __m256i, _mm256_setzero_si256(), 32,
              asm volatile("vpmaddubsw %2, %1, %0"
-                          : "=x"(pairs)
-                          : "x"(first), "x"(second));
-             chain[i] = _mm256_add_epi16(chain[i], pairs))
+                          : "=x"(chain[i])
+                          : "x"(first), "x"(second)))
 MXBENCH_PEAK(Avx2Float, "avx2,fma", __m256, _mm256_setzero_ps(), 8,
              chain[i] = _mm256_fmadd_ps(first, second, chain[i]))
 #define MXBENCH_AVX512 "avx512f,avx512bw,avx512vl,avx512vnni,avx512bf16"

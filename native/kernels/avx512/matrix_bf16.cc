@@ -53,61 +53,48 @@ struct Bfloat16 {
   }
 };
 
-// M tokens from `first` on, of the args.tokens in the tile, for R row tiles.
-template <typename Weights, int M, int R>
+// M tokens from `first` on, of the args.tokens in the tile.
+template <typename Weights, int M>
 void RunTokens(const MatrixArgs& args, int row_tile, int first) {
   const size_t row_bytes = static_cast<size_t>(args.blocks) * Weights::kBytes;
   const size_t activation_bytes = ActivationBlockBytes(ActivationFormat::kBfloat16, args.tokens);
   const uint8_t* weights = args.weights + static_cast<size_t>(row_tile) * row_bytes;
   const uint8_t* activations = args.activations + 2 * kBlock * first;
   const __m512i table = NibbleTable();
-  Prefetcher<M, Weights::kBytes> prefetcher(weights, args.blocks);
-  __m512 f[M][R];
+  __m512 f[M];
   MXBENCH_UNROLL(8)
-  for (int m = 0; m < M; m++) {
-    MXBENCH_UNROLL(2)
-    for (int r = 0; r < R; r++) f[m][r] = _mm512_setzero_ps();
-  }
+  for (int m = 0; m < M; m++) f[m] = _mm512_setzero_ps();
   for (int b = 0; b < args.blocks;
        b++, weights += Weights::kBytes, activations += activation_bytes) {
-    prefetcher.template Step<R>(b);
-    MXBENCH_UNROLL(2)
-    for (int r = 0; r < R; r++) {
-      const uint8_t* block = weights + static_cast<size_t>(r) * row_bytes;
-      __m512i pair[kPairs];
-      Weights::Decode(block, table, pair);
-      MXBENCH_UNROLL(8)
-      for (int m = 0; m < M; m++) {
-        __m512 sum = _mm512_setzero_ps();
-        MXBENCH_UNROLL(16)
-        for (int p = 0; p < kPairs; p++) {
-          const __m512i values = BroadcastInt(activations + 2 * kBlock * m + 4 * p);
-          sum = _mm512_dpbf16_ps(sum, reinterpret_cast<__m512bh>(pair[p]),
-                                 reinterpret_cast<__m512bh>(values));
-        }
-        f[m][r] = Weights::Enter(block, sum, f[m][r]);
+    __m512i pair[kPairs];
+    Weights::Decode(weights, table, pair);
+    MXBENCH_UNROLL(8)
+    for (int m = 0; m < M; m++) {
+      __m512 sum = _mm512_setzero_ps();
+      MXBENCH_UNROLL(16)
+      for (int p = 0; p < kPairs; p++) {
+        const __m512i values = BroadcastInt(activations + 2 * kBlock * m + 4 * p);
+        sum = _mm512_dpbf16_ps(sum, reinterpret_cast<__m512bh>(pair[p]),
+                               reinterpret_cast<__m512bh>(values));
       }
+      f[m] = Weights::Enter(weights, sum, f[m]);
     }
   }
   MXBENCH_UNROLL(8)
   for (int m = 0; m < M; m++) {
-    MXBENCH_UNROLL(2)
-    for (int r = 0; r < R; r++) {
-      float* out = args.out + (first + m) * args.out_stride + kRowTile * (row_tile + r);
-      StoreRows(out, f[m][r], args.add);
-    }
+    StoreRows(args.out + (first + m) * args.out_stride + kRowTile * row_tile, f[m], args.add);
   }
 }
 
 template <typename Weights>
 struct Bfloat16Kernel {
-  template <int M, int R>
+  template <int M>
   static void Run(const MatrixArgs& args, int row_tile) {
     if constexpr (M <= kTokensAtOnce) {
-      RunTokens<Weights, M, R>(args, row_tile, 0);
+      RunTokens<Weights, M>(args, row_tile, 0);
     } else {
-      RunTokens<Weights, kTokensAtOnce, R>(args, row_tile, 0);
-      RunTokens<Weights, M - kTokensAtOnce, R>(args, row_tile, kTokensAtOnce);
+      RunTokens<Weights, kTokensAtOnce>(args, row_tile, 0);
+      RunTokens<Weights, M - kTokensAtOnce>(args, row_tile, kTokensAtOnce);
     }
   }
 };

@@ -73,56 +73,48 @@ struct Float32 {
   }
 };
 
-// M tokens from `first` on, of the args.tokens in the tile, for R row tiles.
-template <typename Weights, int M, int R>
+// M tokens from `first` on, of the args.tokens in the tile.
+template <typename Weights, int M>
 void RunTokens(const MatrixArgs& args, int row_tile, int first) {
   const size_t row_bytes = static_cast<size_t>(args.blocks) * Weights::kBytes;
   const size_t activation_bytes = ActivationBlockBytes(ActivationFormat::kFloat32, args.tokens);
   const uint8_t* weights = args.weights + static_cast<size_t>(row_tile) * row_bytes;
   const uint8_t* activations = args.activations + 4 * kBlock * first;
-  Prefetcher<M, Weights::kBytes> prefetcher(weights, args.blocks);
-  __m512 f[M * R];
-  MXBENCH_UNROLL(16)
-  for (int i = 0; i < M * R; i++) f[i] = _mm512_setzero_ps();
+  __m512 f[M];
+  MXBENCH_UNROLL(8)
+  for (int m = 0; m < M; m++) f[m] = _mm512_setzero_ps();
   for (int b = 0; b < args.blocks;
        b++, weights += Weights::kBytes, activations += activation_bytes) {
-    prefetcher.template Step<R>(b);
-    __m512 sum[M * R];
-    MXBENCH_UNROLL(16)
-    for (int i = 0; i < M * R; i++) sum[i] = _mm512_setzero_ps();
+    __m512 sum[M];
+    MXBENCH_UNROLL(8)
+    for (int m = 0; m < M; m++) sum[m] = _mm512_setzero_ps();
     MXBENCH_UNROLL(32)
     for (int k = 0; k < kBlock; k++) {
-      MXBENCH_UNROLL(2)
-      for (int r = 0; r < R; r++) {
-        const __m512 weight = Weights::Weight(weights + static_cast<size_t>(r) * row_bytes, k);
-        MXBENCH_UNROLL(8)
-        for (int m = 0; m < M; m++) {
-          const __m512 value = BroadcastFloat(activations + 4 * (kBlock * m + Weights::Input(k)));
-          sum[m * R + r] = _mm512_fmadd_ps(weight, value, sum[m * R + r]);
-        }
+      const __m512 weight = Weights::Weight(weights, k);
+      MXBENCH_UNROLL(8)
+      for (int m = 0; m < M; m++) {
+        const __m512 value = BroadcastFloat(activations + 4 * (kBlock * m + Weights::Input(k)));
+        sum[m] = _mm512_fmadd_ps(weight, value, sum[m]);
       }
     }
-    MXBENCH_UNROLL(16)
-    for (int i = 0; i < M * R; i++) {
-      f[i] = Weights::Enter(weights + static_cast<size_t>(i % R) * row_bytes, sum[i], f[i]);
-    }
+    MXBENCH_UNROLL(8)
+    for (int m = 0; m < M; m++) f[m] = Weights::Enter(weights, sum[m], f[m]);
   }
-  MXBENCH_UNROLL(16)
-  for (int i = 0; i < M * R; i++) {
-    float* out = args.out + (first + i / R) * args.out_stride + kRowTile * (row_tile + i % R);
-    StoreRows(out, f[i], args.add);
+  MXBENCH_UNROLL(8)
+  for (int m = 0; m < M; m++) {
+    StoreRows(args.out + (first + m) * args.out_stride + kRowTile * row_tile, f[m], args.add);
   }
 }
 
 template <typename Weights>
 struct Float32Kernel {
-  template <int M, int R>
+  template <int M>
   static void Run(const MatrixArgs& args, int row_tile) {
     if constexpr (M <= kTokensAtOnce) {
-      RunTokens<Weights, M, R>(args, row_tile, 0);
+      RunTokens<Weights, M>(args, row_tile, 0);
     } else {
-      RunTokens<Weights, kTokensAtOnce, R>(args, row_tile, 0);
-      RunTokens<Weights, M - kTokensAtOnce, R>(args, row_tile, kTokensAtOnce);
+      RunTokens<Weights, kTokensAtOnce>(args, row_tile, 0);
+      RunTokens<Weights, M - kTokensAtOnce>(args, row_tile, kTokensAtOnce);
     }
   }
 };

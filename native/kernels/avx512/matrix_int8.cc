@@ -39,44 +39,32 @@ struct Q8 {
 
 template <typename Weights>
 struct Int8Kernel {
-  template <int M, int R>
+  template <int M>
   static void Run(const MatrixArgs& args, int row_tile) {
     const size_t row_bytes = static_cast<size_t>(args.blocks) * Weights::kBytes;
     const uint8_t* weights = args.weights + static_cast<size_t>(row_tile) * row_bytes;
     const uint8_t* activations = args.activations;
     const __m512i table = NibbleTable();
-    Prefetcher<M, Weights::kBytes> prefetcher(weights, args.blocks);
-    __m512 f[M][R];
+    __m512 f[M];
     MXBENCH_UNROLL(16)
-    for (int m = 0; m < M; m++) {
-      MXBENCH_UNROLL(2)
-      for (int r = 0; r < R; r++) f[m][r] = _mm512_setzero_ps();
-    }
+    for (int m = 0; m < M; m++) f[m] = _mm512_setzero_ps();
     for (int b = 0; b < args.blocks; b++, weights += Weights::kBytes, activations += 40 * M) {
-      prefetcher.template Step<R>(b);
-      MXBENCH_UNROLL(2)
-      for (int r = 0; r < R; r++) {
-        __m512i weight[8];
-        const __m512 scale =
-            Weights::Decode(weights + static_cast<size_t>(r) * row_bytes, table, weight);
-        MXBENCH_UNROLL(16)
-        for (int m = 0; m < M; m++) {
-          const __m512 factor = _mm512_mul_ps(scale, BroadcastFloat(activations + 32 * M + 4 * m));
-          __m512i sum = BroadcastInt(activations + 36 * M + 4 * m);
-          MXBENCH_UNROLL(8)
-          for (int j = 0; j < 8; j++) {
-            sum = _mm512_dpbusd_epi32(sum, weight[j], BroadcastInt(activations + 32 * m + 4 * j));
-          }
-          f[m][r] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), factor, f[m][r]);
+      __m512i weight[8];
+      const __m512 scale = Weights::Decode(weights, table, weight);
+      MXBENCH_UNROLL(16)
+      for (int m = 0; m < M; m++) {
+        const __m512 factor = _mm512_mul_ps(scale, BroadcastFloat(activations + 32 * M + 4 * m));
+        __m512i sum = BroadcastInt(activations + 36 * M + 4 * m);
+        MXBENCH_UNROLL(8)
+        for (int j = 0; j < 8; j++) {
+          sum = _mm512_dpbusd_epi32(sum, weight[j], BroadcastInt(activations + 32 * m + 4 * j));
         }
+        f[m] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), factor, f[m]);
       }
     }
     MXBENCH_UNROLL(16)
     for (int m = 0; m < M; m++) {
-      MXBENCH_UNROLL(2)
-      for (int r = 0; r < R; r++) {
-        StoreRows(args.out + m * args.out_stride + kRowTile * (row_tile + r), f[m][r], args.add);
-      }
+      StoreRows(args.out + m * args.out_stride + kRowTile * row_tile, f[m], args.add);
     }
   }
 };

@@ -33,9 +33,21 @@ static inline RowTile RowsFrom(const AttendArgs& args, int first, int most) {
 
 // Scores of R rows with B blocks from `block` on: R * B independent chains over the dimensions.
 template <typename Lanes, typename Kv, int R, int B>
-void ScoreBlocks(const AttendArgs& args, int block, const float* queries, float* scores) {
+void ScoreBlocks(const AttendArgs& args, int block, int blocks_end, const float* queries,
+                 float* scores) {
   const int steps = args.head_width / Kv::kDimensionsPerStep;
   const int query_stride = args.head_width / Kv::kDimensionsPerFloat;
+  // With few rows, as in decode, the call is bound by memory: fetch the values, which are needed
+  // next, and the keys of the blocks to come. A block is a few pages, too short for hardware to
+  // catch on.
+  constexpr bool kFetch = R <= 4;
+  const ptrdiff_t value_offset = Kv::kBytes * kSlots * args.head_width;
+  const uint8_t* next[B];
+  MXBENCH_UNROLL(4)
+  for (int b = 0; b < B; b++) {
+    const int ahead = block + B + b;
+    next[b] = args.blocks[ahead < blocks_end ? ahead : block + b];
+  }
   typename Lanes::Floats sum[R * B];
   MXBENCH_UNROLL(16)
   for (int i = 0; i < R * B; i++) sum[i] = Lanes::Zero();
@@ -43,6 +55,13 @@ void ScoreBlocks(const AttendArgs& args, int block, const float* queries, float*
     typename Kv::Keys keys[B];
     MXBENCH_UNROLL(4)
     for (int b = 0; b < B; b++) keys[b] = Kv::LoadKeys(args.blocks[block + b] + 64 * step);
+    if constexpr (kFetch) {
+      MXBENCH_UNROLL(4)
+      for (int b = 0; b < B; b++) {
+        __builtin_prefetch(args.blocks[block + b] + value_offset + 64 * step, 0, 2);
+        __builtin_prefetch(next[b] + 64 * step, 0, 3);
+      }
+    }
     MXBENCH_UNROLL(8)
     for (int r = 0; r < R; r++) {
       const typename Kv::Query query = Kv::LoadQuery(queries + r * query_stride, step);
@@ -63,9 +82,9 @@ void ScoreRows(const AttendArgs& args, const RowTile& tile, const float* queries
   const int end = (tile.any_end + kSlots - 1) / kSlots;
   int block = tile.any_begin / kSlots;
   for (; block + kAtOnce <= end; block += kAtOnce) {
-    ScoreBlocks<Lanes, Kv, R, kAtOnce>(args, block, queries, scores);
+    ScoreBlocks<Lanes, Kv, R, kAtOnce>(args, block, end, queries, scores);
   }
-  for (; block < end; block++) ScoreBlocks<Lanes, Kv, R, 1>(args, block, queries, scores);
+  for (; block < end; block++) ScoreBlocks<Lanes, Kv, R, 1>(args, block, end, queries, scores);
 }
 
 // Turns one row's scores of the keys [begin, end) into weights in place; lanes outside become 0.
