@@ -85,6 +85,34 @@ for (const how of ['fin', 'rst'] as const) {
   });
 }
 
+test('a server that takes a request and drops it later is not asked again', async () => {
+  const { failures, bodies } = await sendAll(
+    {
+      steps: (_, request) =>
+        request === 0 ? answerAfter(STREAM_HEAD) : [{ waitMs: 1100 }, { close: 'fin' }],
+    },
+    2,
+  );
+  assert.deepEqual(failures, [undefined, 'connect']);
+  assert.equal(bodies.length, 2);
+});
+
+test('a request that was sent again is timed from the second sending', async () => {
+  const { timelines } = await sendAll(
+    {
+      steps: (connection, request) =>
+        connection === 0 && request === 1
+          ? [{ waitMs: 60 }, { close: 'fin' }]
+          : answerAfter(STREAM_HEAD),
+    },
+    2,
+  );
+  const { sentNs = 0, contentNs = [], closedNs = 0 } = timelines[1] ?? {};
+  const before = timelines[0]?.closedNs ?? 0;
+  assert.ok(sentNs - before >= 59e6, 'the wait is before the stamp');
+  assert.ok((contentNs[0] ?? 0) >= sentNs && closedNs >= sentNs);
+});
+
 test('a request is never sent a third time', async () => {
   const { failures, bodies } = await sendAll(
     {
