@@ -156,8 +156,8 @@ export const attributionBodySchema = z.strictObject({
   waterfall: waterfallSchema.nullable(),
   streams: z.strictObject({
     medianItlMs: z.number(),
-    meanGapMs: z.number(),
-    medianGapMs: z.number(),
+    meanItlMs: z.number(),
+    stallShare: z.number().describe('time in gaps beyond twice the median, less the median'),
   }),
   host: z.strictObject({
     cpus: z.number().int(),
