@@ -47,7 +47,7 @@ const waiverSchema = z
     path: ['expires'],
   });
 
-export const floorsSchema = z.strictObject({
+const floorsSchema = z.strictObject({
   schema: z.string().regex(/^bench-floors\/1\.\d+$/, 'this version reads bench-floors/1.x'),
   scenario: z.string().min(1),
   env: z.string().min(1),
@@ -63,8 +63,8 @@ export const floorsSchema = z.strictObject({
 });
 
 export type FloorsFile = z.infer<typeof floorsSchema>;
-export type FloorCell = z.infer<typeof cellSchema>;
-export type Waiver = z.infer<typeof waiverSchema>;
+type FloorCell = z.infer<typeof cellSchema>;
+type Waiver = z.infer<typeof waiverSchema>;
 
 export type ParsedFloors =
   | { ok: true; floors: FloorsFile }

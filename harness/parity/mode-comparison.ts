@@ -15,7 +15,7 @@ export interface ModeComparison {
   highShareDifference: Interval;
 }
 
-export interface ModePlace extends Interval {
+interface ModePlace extends Interval {
   units: readonly { unit: string; d: number }[];
 }
 

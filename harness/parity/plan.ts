@@ -5,7 +5,7 @@ import { GENERATOR, type Random, seededRandom, shuffled } from '../stats/random.
 
 export type Role = 'ours' | 'reference';
 /** 'request' and 'burst' need both servers resident at once; 'leg' does not. */
-export type Slice = 'request' | 'burst' | 'leg';
+type Slice = 'request' | 'burst' | 'leg';
 
 export interface PlanOptions {
   /** Whole number from 0; stored in the record. */

@@ -2,14 +2,14 @@
 // done again, and what a person does next (statistics section 2.9). Codes come from outside signals, never from the result.
 
 /** How much a code takes with it. */
-export type VoidScope = 'pair' | 'launch' | 'cell' | 'session' | 'campaign' | 'record';
+type VoidScope = 'pair' | 'launch' | 'cell' | 'session' | 'campaign' | 'record';
 
 /**
  * exogenous: caused from outside, so a new pair may replace it. endogenous: an arm can cause it itself, so doing it again
  * would select for good luck: the cell is VOID and never redone. client: more client capacity is needed, not another
  * try. session: nothing of the session holds. demotion: the numbers stand but bind nobody.
  */
-export type VoidClass = 'exogenous' | 'endogenous' | 'client' | 'session' | 'demotion';
+type VoidClass = 'exogenous' | 'endogenous' | 'client' | 'session' | 'demotion';
 
 interface VoidCodeEntry {
   class: VoidClass;

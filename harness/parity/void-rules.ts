@@ -40,7 +40,7 @@ export interface VoidLimits {
 }
 
 /** No profile may allow more foreign work than this. */
-export const MOST_FOREIGN_CPU_SHARE = 0.25;
+const MOST_FOREIGN_CPU_SHARE = 0.25;
 
 /** The codes of a pair, each with arm and value. RangeError for a foreign limit outside of 0 to 0.25. */
 export function pairVoids(

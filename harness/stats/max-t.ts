@@ -4,7 +4,7 @@ import { requireCount, requireSample } from './domain.ts';
 import { seededRandom } from './random.ts';
 
 /** Default number of random sign vectors; the smallest p value is then 1 / 10,000. */
-export const MAX_T_DRAWS = 9999;
+const MAX_T_DRAWS = 9999;
 
 export interface MaxTCell {
   key: string;
