@@ -34,7 +34,12 @@ export function at(values: ArrayLike<number>, index: number): number {
   return value;
 }
 
-/** Rounds to 12 significant digits: what records store (statistics section 6), so that engines agree on every byte. */
+/**
+ * Rounds to 12 significant digits and at most 12 decimals: what records store (statistics section 6). Logarithms of ratios
+ * near 1 lose their last digits to cancellation, so decimals are limited too; engines then agree on every byte.
+ */
 export function stored(value: number): number {
-  return Number.isFinite(value) ? Number(value.toPrecision(12)) : value;
+  if (!Number.isFinite(value)) return value;
+  // Adding zero turns -0, which JSON cannot hold, into 0.
+  return Number(Math.abs(value) < 1 ? value.toFixed(12) : value.toPrecision(12)) + 0;
 }

@@ -109,7 +109,9 @@ test('a leg is described by the split of its arm', () => {
   assert.deepEqual(countModes([1], 5), { low: 1, high: null, lowCount: 1, highCount: 0 });
 });
 
-test('stored statistics keep twelve significant digits', () => {
+test('stored statistics keep twelve significant digits and at most twelve decimals', () => {
+  assert.equal(stored(1.23456789012345e-5), 0.000012345679);
+  assert.ok(Object.is(stored(-1e-15), 0));
   assert.equal(stored(1 / 3), 0.333333333333);
   assert.equal(stored(-123456.78901234567), -123456.789012);
   assert.equal(stored(Infinity), Infinity);
