@@ -1,13 +1,17 @@
 // Measurement of the ceilings: the parts that are the same on every machine.
 #include "bench/ceilings.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <thread>
 
 namespace mxbench::bench {
 namespace {
 
+constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kReadAhead = 4096;  // prefetches may pass the end
 constexpr int kReadsPerRound = 3;
 
@@ -54,18 +58,27 @@ double TimeThreads(int threads, void (*work)(void* context, int thread), void* c
 }
 
 ColdMemory::ColdMemory(size_t bytes, size_t slice_bytes)
-    : memory_(bytes + kReadAhead), bytes_(bytes), slice_bytes_(slice_bytes) {
+    : bytes_(bytes), slice_bytes_(slice_bytes) {
+  const size_t padded = (bytes + kReadAhead + kHugePage - 1) / kHugePage * kHugePage;
+  memory_ = static_cast<uint8_t*>(std::aligned_alloc(kHugePage, padded));
+  if (memory_ == nullptr) {
+    std::fprintf(stderr,
+                 "native_bench: no memory for %zu bytes; close other programs or use --quick\n",
+                 padded);
+    std::exit(1);
+  }
+  madvise(memory_, padded, MADV_HUGEPAGE);
   // Bytes 0x38 to 0x3f are moderate numbers as E8M0, fp16, bf16 and float.
   uint32_t random = 1;
-  for (uint8_t& byte : memory_) {
+  for (size_t i = 0; i < padded; i++) {
     random = random * 1664525 + 1013904223;
-    byte = static_cast<uint8_t>(0x38 | random >> 29);
+    memory_[i] = static_cast<uint8_t>(0x38 | random >> 29);
   }
 }
 
 const uint8_t* ColdMemory::Next(size_t bytes) {
   if (at_ + bytes > bytes_) at_ = 0;
-  const uint8_t* next = memory_.data() + at_;
+  const uint8_t* next = memory_ + at_;
   at_ += (bytes + 63) / 64 * 64;
   return next;
 }

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <vector>
 
 #include "kernels/kernels.h"
@@ -23,20 +24,25 @@ struct Peaks {
 };
 
 // Memory larger than the caches. Everything that is to be read from DRAM takes its next part from
-// here, so that no run finds what the run before it left in a cache.
+// here, so that no run finds what the run before it left in a cache. In huge pages where the system
+// has them, as the engine's own memory.
 class ColdMemory {
  public:
   // `bytes` is all of it, `slice_bytes` the most that one run takes. Filled so that it is valid,
   // finite data in every packed weight format and KV format.
   ColdMemory(size_t bytes, size_t slice_bytes);
 
-  const uint8_t* data() const { return memory_.data(); }
+  ~ColdMemory() { std::free(memory_); }
+  ColdMemory(const ColdMemory&) = delete;
+  ColdMemory& operator=(const ColdMemory&) = delete;
+
+  const uint8_t* data() const { return memory_; }
   size_t slice_bytes() const { return slice_bytes_; }
   // The next `bytes` (at most slice_bytes), wrapping around at the end.
   const uint8_t* Next(size_t bytes);
 
  private:
-  std::vector<uint8_t> memory_;
+  uint8_t* memory_;
   size_t bytes_;
   size_t slice_bytes_;
   size_t at_ = 0;
