@@ -17,10 +17,8 @@ export interface BundledServer {
   pid: number;
   /** How it was started, for the record. */
   command: string[];
-  /** The last lines that it wrote to standard error. */
-  lastWords(): string;
-  /** Resolves when the process has ended. */
-  exited: Promise<void>;
+  /** That and how the process has ended, with its last words; undefined while it runs. */
+  gone(): string | undefined;
   /** Ends it: asked first, killed after a few seconds. */
   stop(): Promise<void>;
 }
@@ -50,15 +48,9 @@ export async function startBundled(options: BundledOptions): Promise<BundledServ
     await endProcess(child, exited);
   };
   try {
-    const baseUrl = await readyAddress(child, exited, signal, words);
-    return {
-      baseUrl,
-      pid: child.pid ?? 0,
-      command: ['bench', ...shown],
-      lastWords: words,
-      exited,
-      stop,
-    };
+    const baseUrl = await readyAddress(child, signal, words);
+    const gone = () => (hasEnded(child) ? startFailure(child, words()).message : undefined);
+    return { baseUrl, pid: child.pid ?? 0, command: ['bench', ...shown], gone, stop };
   } catch (error) {
     await stop();
     throw error;
@@ -76,7 +68,6 @@ function keepLastWords(child: ChildProcess): () => string {
 
 function readyAddress(
   child: ChildProcess,
-  exited: Promise<void>,
   signal: AbortSignal,
   words: () => string,
 ): Promise<string> {
@@ -108,7 +99,6 @@ function readyAddress(
     });
     // Its last words may still be in the pipe when the exit is seen; 'close' comes after them.
     child.once('close', () => settle(() => reject(startFailure(child, words()))));
-    void exited.then(() => undefined);
     child.once('error', (error) => settle(() => reject(notReady(error.message, words()))));
   });
 }
@@ -135,8 +125,12 @@ function notReady(reason: string, words: string): HarnessError {
   });
 }
 
+function hasEnded(child: ChildProcess): boolean {
+  return child.exitCode !== null || child.signalCode !== null;
+}
+
 async function endProcess(child: ChildProcess, exited: Promise<void>): Promise<void> {
-  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  if (child.pid === undefined || hasEnded(child)) return;
   child.kill('SIGTERM');
   const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
   await exited;

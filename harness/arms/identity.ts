@@ -1,5 +1,6 @@
 // Who answers behind a URL: which make of server, which model, which configuration. It asks the endpoints that the makes
 // are known by, believes only what parses, and leaves the rest null.
+import { request } from 'undici';
 import { z } from 'zod';
 import type { ServerKind } from '../client/dialect.ts';
 import { HarnessError } from '../errors.ts';
@@ -153,34 +154,48 @@ function strangers(served: z.infer<typeof modelList>['data'][number]): ServerIde
 
 async function reach(url: string, signal: AbortSignal): Promise<unknown> {
   try {
-    const response = await fetch(url, {
-      signal: AbortSignal.any([signal, AbortSignal.timeout(PROBE_TIMEOUT_MS)]),
-    });
-    if (response.ok) return await response.json();
-    throw new Error(`it answers HTTP status ${response.status} at /v1/models`);
+    const { status, json } = await get(url, signal);
+    if (status === 200) return json;
+    throw new Error(`it answers with HTTP status ${status}`);
   } catch (cause) {
-    if (signal.aborted)
-      throw new HarnessError('INTERRUPTED', 'Interrupted before the first measurement.');
-    const reason =
-      cause instanceof Error
-        ? cause.cause instanceof Error
-          ? cause.cause.message
-          : cause.message
-        : '';
-    throw new HarnessError('SERVER_NOT_READY', `${url} cannot be used: ${reason}.`, {
+    if (signal.aborted) {
+      throw new HarnessError('INTERRUPTED', 'Interrupted before the first measurement.', {
+        hint: 'Nothing was measured, so no record was written.',
+      });
+    }
+    throw new HarnessError('SERVER_NOT_READY', `${url} cannot be used: ${reasonOf(cause)}.`, {
       cause,
       hint: 'Start the server first, and give its base URL, such as http://127.0.0.1:8000.',
     });
   }
 }
 
+function reasonOf(error: unknown): string {
+  // Where a name has several addresses, the error of each is inside and the outer one says nothing.
+  if (error instanceof AggregateError && error.errors[0] instanceof Error) {
+    return error.errors[0].message;
+  }
+  return error instanceof Error ? error.message : String(error);
+}
+
 async function getJson(url: string, signal: AbortSignal): Promise<unknown> {
   try {
-    const response = await fetch(url, {
-      signal: AbortSignal.any([signal, AbortSignal.timeout(PROBE_TIMEOUT_MS)]),
-    });
-    return response.ok ? await response.json() : undefined;
+    const { status, json } = await get(url, signal);
+    return status === 200 ? json : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** undici's own request: fetch refuses ports that browsers keep from pages, and servers do listen there. */
+async function get(url: string, signal: AbortSignal): Promise<{ status: number; json: unknown }> {
+  const response = await request(url, {
+    signal: AbortSignal.any([signal, AbortSignal.timeout(PROBE_TIMEOUT_MS)]),
+    reset: true,
+  });
+  const text = await response.body.text();
+  return {
+    status: response.statusCode,
+    json: response.statusCode === 200 ? JSON.parse(text) : undefined,
+  };
 }

@@ -12,7 +12,8 @@ import {
   type Draft,
   RECORD_SCHEMA,
 } from '../record/record.ts';
-import { requireWritable, writeRecord } from '../record/store.ts';
+import { writeRecord } from '../record/store.ts';
+import { requireWritable } from '../record/write-once.ts';
 import { progressOn } from '../report/progress.ts';
 import { calibrationTable, figure } from '../report/table.ts';
 import { calibrateOptions } from '../scenario/calibrate-options.ts';

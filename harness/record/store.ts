@@ -1,28 +1,16 @@
-// Records as write-once files. A record appears whole or not at all: it is written beside its place, flushed, and then
-// linked to its name, which fails when the name exists. Nothing here is ever changed or removed afterwards.
+// Records as write-once files: write, list, find, read and check. Nothing here is ever changed or removed once written.
 import { createHash } from 'node:crypto';
-import {
-  closeSync,
-  fsyncSync,
-  linkSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeSync,
-} from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { HarnessError } from '../errors.ts';
 import { canonicalJson, canonicalSha256 } from './canonical-json.ts';
 import { type Json, upgrade } from './migrations.ts';
-import { isAlive, startTicksOf } from './process-identity.ts';
 import { type Draft, type RequestRow, type RunRecord, recordSchema, requestRow } from './record.ts';
+import { shownPath, unwritable, writeOnce } from './write-once.ts';
 
 /** A record above this size keeps its per-request data in a file of its own. */
 export const RECORD_LIMIT_BYTES = 64 * 1024;
-const PARTIAL = /^\.partial-(\d+)-(\d+)-/;
 
 export interface StoredRecord {
   path: string;
@@ -52,17 +40,6 @@ export function writeRecord(
   const path = join(folder, seriesFolder(draft), `${stamp}-${record.id.slice(0, 12)}.json`);
   writeOnce(folder, path, Buffer.from(`${canonicalJson(record)}\n`));
   return { path, record, newerMinor: false };
-}
-
-/** Proves that the folder takes records, before anything is measured: RECORDS_UNWRITABLE says why not. */
-export function requireWritable(folder: string): void {
-  const probe = join(folder, partialName('probe'));
-  attempt(folder, () => {
-    mkdirSync(folder, { recursive: true });
-    removeLeftovers(folder);
-    writeFlushed(probe, Buffer.alloc(4096));
-  });
-  rmSync(probe, { force: true });
 }
 
 /** Paths of all records, oldest first within a series; an absent folder holds none. */
@@ -207,102 +184,9 @@ function rawPath(folder: string, sha256: string): string {
   return join(folder, 'raw', `${sha256}.jsonl.gz`);
 }
 
-function writeOnce(folder: string, path: string, bytes: Buffer): void {
-  const partial = join(dirname(path), partialName('record'));
-  attempt(folder, () => {
-    mkdirSync(dirname(path), { recursive: true });
-    try {
-      writeFlushed(partial, bytes);
-      linkSync(partial, path);
-      syncFolder(dirname(path));
-    } catch (error) {
-      // The name is that of the content: whoever wrote it before wrote the same.
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    } finally {
-      rmSync(partial, { force: true });
-    }
-  });
-}
-
-function writeFlushed(path: string, bytes: Buffer): void {
-  const file = openSync(path, 'wx', 0o644);
-  try {
-    let written = 0;
-    while (written < bytes.length) written += writeSync(file, bytes, written);
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
-}
-
-function syncFolder(folder: string): void {
-  const file = openSync(folder, 'r');
-  try {
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
-}
-
-function partialName(what: string): string {
-  return `.partial-${process.pid}-${startTicksOf(process.pid) ?? 0}-${what}`;
-}
-
-/** Removes what a killed run left half written; what a live one is writing stays. */
-function removeLeftovers(folder: string): void {
-  for (const name of readdirSync(folder, { recursive: true }).map(String)) {
-    const match = PARTIAL.exec(name.split('/').at(-1) ?? '');
-    if (match !== null && !isAlive(Number(match[1]), Number(match[2]))) {
-      rmSync(join(folder, name), { force: true });
-    }
-  }
-}
-
-function attempt(folder: string, write: () => void): void {
-  try {
-    write();
-  } catch (error) {
-    throw unwritable(folder, error);
-  }
-}
-
-const REASONS: Readonly<Record<string, string>> = {
-  EACCES: 'this user may not write there',
-  EPERM: 'this user may not write there',
-  EROFS: 'the file system is read-only',
-  ENOSPC: 'the disk is full',
-  EDQUOT: 'the disk quota is used up',
-  ENOTDIR: 'a part of the path is a file, not a folder',
-  EEXIST: 'a file of that name is in the way',
-  ENAMETOOLONG: 'the path is too long',
-};
-
-function unwritable(folder: string, error: unknown): unknown {
-  const { code } = error as NodeJS.ErrnoException;
-  if (code === undefined) return error;
-  const reason = REASONS[code] ?? `the system says ${code}`;
-  const options =
-    code === 'ENOSPC'
-      ? { hint: 'Free some space, or name another folder with --records FOLDER.' }
-      : {};
-  return new HarnessError(
-    'RECORDS_UNWRITABLE',
-    `Records cannot be written to ${shown(folder)}: ${reason}.`,
-    {
-      cause: error,
-      ...options,
-    },
-  );
-}
-
 function invalid(path: string, problem: string, cause?: unknown): HarnessError {
-  return new HarnessError('INVALID_FILE', `${shown(path)} is not a valid record: ${problem}.`, {
+  return new HarnessError('INVALID_FILE', `${shownPath(path)} is not a valid record: ${problem}.`, {
     cause,
     hint: 'Restore it from version control; see: bench records check',
   });
-}
-
-function shown(path: string): string {
-  const near = relative('', path);
-  return near === '' || near.startsWith('..') ? path : near;
 }

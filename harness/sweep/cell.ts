@@ -88,15 +88,6 @@ export async function measureOneCell(context: CellContext, plan: CellPlan): Prom
   };
 }
 
-/** One generation at c1, judged like every other; its failure, or undefined when it is right. */
-export async function tryOneGeneration(context: CellContext): Promise<string | undefined> {
-  // Concurrency 0 is a domain of prompts of its own: no cell can find these in a cache.
-  const plan = { concurrency: 1, requests: 1, warmUpRequests: 0 };
-  const result = await drive({ ...driveOptions(context, plan), prompt: promptsOf(context, 0) });
-  const failure = result.timelines.find(({ phase }) => phase === 'measured')?.failure;
-  return failure === undefined ? undefined : `${failure.code}: ${failure.message}`;
-}
-
 function driveOptions(context: CellContext, plan: CellPlan): DriveOptions {
   const { baseUrl, identity, outputTokens, requestTimeoutMs, signal, onProgress } = context;
   return {
@@ -113,7 +104,8 @@ function driveOptions(context: CellContext, plan: CellPlan): DriveOptions {
   };
 }
 
-function promptsOf(context: CellContext, concurrency: number): DriveOptions['prompt'] {
+/** Prompts of a concurrency; each has a domain of its own. */
+export function promptsOf(context: CellContext, concurrency: number): DriveOptions['prompt'] {
   const { identity, inputTokens, seed } = context;
   const draw = tokenPrompts(plainVocabulary(identity.model.vocabulary), inputTokens);
   return (index) => draw({ seed, pair: 0, concurrency, index });

@@ -3,11 +3,13 @@
 import { startBundled } from '../arms/bundled.ts';
 import { identify, type ServerIdentity } from '../arms/identity.ts';
 import { listenerOf } from '../arms/listener.ts';
+import { dialectOf } from '../client/dialect.ts';
 import { HarnessError } from '../errors.ts';
 import type { DriveProgress } from '../load/drive.ts';
+import { waitUntilReady } from '../load/ready.ts';
 import type { RequestRow, SweepCell } from '../record/record.ts';
 import { DEFAULT_MODEL, type SweepOptions } from '../scenario/sweep-options.ts';
-import { type CellContext, type CellPlan, measureOneCell, tryOneGeneration } from './cell.ts';
+import { type CellContext, type CellPlan, measureOneCell, promptsOf } from './cell.ts';
 
 export interface SweepEvents {
   /** What is being waited for now, in a few words. */
@@ -59,8 +61,7 @@ export async function runSweep(
   const reached = await reachServer(options, events, signal);
   try {
     const context = contextOf(options, reached, signal);
-    events.onStage('waiting for one right generation');
-    await untilRight(context);
+    await untilRight(context, reached, events);
     const startSeconds =
       reached.role === 'bundled' ? Number(process.hrtime.bigint() - startedNs) / 1e9 : null;
     const measured = await measureCells(options, context, events);
@@ -78,6 +79,8 @@ interface Reached {
   pid: number | undefined;
   identity: ServerIdentity;
   command: string[] | null;
+  /** Why the server can no longer answer, or undefined. */
+  gone(): string | undefined;
   stop(): Promise<void>;
 }
 
@@ -91,7 +94,9 @@ async function reachServer(
     events.onStage(`asking ${url} who it is`);
     const identity = await identify(url, model, signal);
     const pid = await listenerOf(url);
-    return { role: 'url', baseUrl: url, pid, identity, command: null, stop: async () => undefined };
+    const gone = () => undefined;
+    const stop = async () => undefined;
+    return { role: 'url', baseUrl: url, pid, identity, command: null, gone, stop };
   }
   const name = model ?? DEFAULT_MODEL;
   events.onStage(`starting the bundled server with ${name}`);
@@ -137,25 +142,35 @@ function contextOf(options: SweepOptions, reached: Reached, signal: AbortSignal)
   };
 }
 
-/** A server that loads its model answers 503 for a while. */
+/** A server by URL may still be loading its model. */
 const READY_TIMEOUT_MS = 120_000;
-const READY_RETRY_MS = 500;
+const READY_TOKENS = 8;
 
-async function untilRight(context: CellContext): Promise<void> {
-  const deadlineNs = process.hrtime.bigint() + BigInt(READY_TIMEOUT_MS) * 1_000_000n;
-  for (;;) {
-    const failure = await tryOneGeneration(context);
-    if (context.signal.aborted) {
-      throw new HarnessError('INTERRUPTED', 'Interrupted before the first measurement.', {
-        hint: 'Nothing was measured, so no record was written.',
-      });
-    }
-    if (failure === undefined) return;
-    const loading = /^status: .* 503\b/.test(failure);
-    if (!loading || process.hrtime.bigint() > deadlineNs) {
-      throw new HarnessError('SERVER_WRONG', `The first generation is not right. ${failure}`);
-    }
-    await new Promise((resolve) => setTimeout(resolve, READY_RETRY_MS));
+async function untilRight(
+  context: CellContext,
+  reached: Reached,
+  events: SweepEvents,
+): Promise<void> {
+  const { baseUrl, identity, signal } = context;
+  events.onStage('waiting for one right generation');
+  try {
+    await waitUntilReady({
+      baseUrl,
+      model: identity.model.id,
+      endpoint: 'completions',
+      dialect: dialectOf(identity.kind),
+      signal,
+      // Concurrency 0 is a domain of prompts of its own: no cell can find these in a cache.
+      prompt: promptsOf(context, 0),
+      outputTokens: Math.min(READY_TOKENS, context.outputTokens),
+      timeoutMs: READY_TIMEOUT_MS,
+      gone: reached.gone,
+    });
+  } catch (error) {
+    if (!(error instanceof HarnessError) || error.code !== 'INTERRUPTED') throw error;
+    throw new HarnessError('INTERRUPTED', 'Interrupted before the first measurement.', {
+      hint: 'Nothing was measured, so no record was written.',
+    });
   }
 }
 
