@@ -62,6 +62,7 @@ export function factsOf(
             expected: (exactNs / 1e9) * onCpu.frequency,
           },
           exactNs,
+          ...kappaMax(input),
           events: profile.events.filter((event) => !event.name.startsWith('dummy')),
           kernelNames: input.kernelNames,
           javaScript: {
@@ -92,4 +93,19 @@ export function factsOf(
       .reduce((sum, p) => sum + p.steps, 0),
     ...(input.positiveControl ? { positiveControl: input.positiveControl } : {}),
   };
+}
+
+/** An idle thread that a profiler shows as busy has more samples than CPU time. */
+function kappaMax({ profile, captures: { onCpu }, ticksPerSecond }: CaptureInput): {
+  kappaMax?: number;
+} {
+  if (!profile || !onCpu) return {};
+  const exact = new Map(
+    busyBetween(onCpu.before, onCpu.after, ticksPerSecond).threads.map((t) => [t.tid, t.runNs]),
+  );
+  const ratios = [...profile.folded.threads.values()].flatMap(({ tid, samples, ns }) => {
+    const ran = exact.get(tid);
+    return samples >= 100 && ran !== undefined && ran > 0 ? [ns / ran] : [];
+  });
+  return ratios.length > 0 ? { kappaMax: Math.max(...ratios) } : {};
 }

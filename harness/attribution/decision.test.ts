@@ -119,6 +119,7 @@ const failing: [string, CaptureFacts][] = [
   ['samples lost', { samples: { kept: 990, lost: 10, expected: 1000 } }],
   ['profile not empty', { samples: { kept: 0, lost: 0, expected: 10 }, exactNs: 1e9 }],
   ['sampling rate', { samples: { kept: 3, lost: 0, expected: 1000 } }],
+  ['samples agree with exact time', { kappaMax: 1.5 }],
   ['kernel included', { events: [{ name: 'cpu-clock:u', userOnly: true, hardware: false }] }],
   ['scheduler trace is system-wide', { schedSystemWide: false }],
   ['scheduler events lost', { lostSchedEvents: 1 }],

@@ -12,6 +12,8 @@ export type Gate = z.infer<typeof gateSchema>;
 /** Facts of one capture; leave out what was not recorded. */
 export interface CaptureFacts {
   samples?: { kept: number; lost: number; expected: number };
+  /** Sampled over exact CPU time of the threads with at least 100 samples: the largest. */
+  kappaMax?: number;
   /** Events as perf opened them, from `perf evlist -v`. */
   events?: { name: string; userOnly: boolean; hardware: boolean }[];
   /** CPU ns of the sampled threads by schedstat in the same window. */
@@ -73,6 +75,13 @@ const CHECKS: Record<string, Check> = {
       `${samples.kept} samples where CPU time says ${Math.round(samples.expected)}`,
     ];
   },
+  'samples agree with exact time': ({ kappaMax }) =>
+    kappaMax === undefined
+      ? undefined
+      : [
+          kappaMax <= 1.1,
+          `a thread was sampled for ${percent(kappaMax)} of the time that it ran (limit 110 %)`,
+        ],
   'kernel included': ({ events }) => {
     if (!events) return undefined;
     const user = events.filter((event) => event.userOnly).map((event) => event.name);

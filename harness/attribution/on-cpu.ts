@@ -61,6 +61,9 @@ export interface OnCpuProfile {
   stderr: string;
 }
 
+/** A name for a frame that perf could not name, such as a JavaScript function of a container. */
+export type ResolveFrame = (dso: string, ip: string) => string | undefined;
+
 /** Reads a capture back; needs the server's JavaScript map, so call it before the server stops or after copying it. */
 export async function readOnCpu(capture: OnCpuCapture, classify: Classify): Promise<OnCpuProfile> {
   const folder = new Folder(classify);
@@ -68,6 +71,9 @@ export async function readOnCpu(capture: OnCpuCapture, classify: Classify): Prom
   const parser = new PerfScriptParser((sample) => {
     if (sample.timeNs < capture.enabled.sentNs || sample.timeNs > capture.disabled.ackedNs)
       outside += 1;
+    for (const frame of sample.frames)
+      if (frame.symbol === '[unknown]' && isPerfMap(frame.dso))
+        frame.symbol = resolve(frame.dso, frame.ip) ?? frame.symbol;
     folder.add(sample);
   });
   const file = capture.result.file;

@@ -1,6 +1,6 @@
 // The JavaScript function map that V8 writes for perf (--perf-basic-prof): finds it, copies it beside the samples before
 // the server stops (it is deleted or unreadable afterwards), and reads it as perf should: the last entry of an address wins.
-import { copyFileSync, existsSync, statSync } from 'node:fs';
+import { copyFileSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { innerPid } from './proc-tree.ts';
 
@@ -57,17 +57,14 @@ export function perfMapPath(pid: number): string | undefined {
   return places.find((path) => existsSync(path));
 }
 
-/** Copies the maps of these processes into the folder; returns what was copied. */
-export function copyPerfMaps(
-  pids: readonly number[],
-  folder: string,
-): { file: string; bytes: number }[] {
+/** Copies the maps of these processes into the folder; returns the copies. */
+export function copyPerfMaps(pids: readonly number[], folder: string): string[] {
   return pids.flatMap((pid) => {
     const from = perfMapPath(pid);
     if (from === undefined) return [];
     const file = join(folder, `perf-${pid}.map`);
     copyFileSync(from, file);
-    return [{ file, bytes: statSync(file).size }];
+    return [file];
   });
 }
 

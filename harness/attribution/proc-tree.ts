@@ -86,11 +86,15 @@ export function snapshot(pids: readonly number[]): TreeSnapshot {
   return { atNs, processes, threads };
 }
 
-/** Pid inside the innermost namespace, which names the JavaScript map file of a container. */
-export function innerPid(pid: number): number {
-  const status = readText(`/proc/${pid}/status`) ?? '';
+/** Innermost pid of a /proc/PID/status text, which has one pid a namespace; `pid` where there is no such line. */
+export function innermostPid(status: string, pid: number): number {
   const ids = /^NSpid:\s+(.*)$/m.exec(status)?.[1]?.trim().split(/\s+/) ?? [];
   return Number(ids.at(-1) ?? pid);
+}
+
+/** Pid inside the innermost namespace, which names the JavaScript map file of a container. */
+export function innerPid(pid: number): number {
+  return innermostPid(readText(`/proc/${pid}/status`) ?? '', pid);
 }
 
 export interface HostLoad {

@@ -65,7 +65,9 @@ export async function bodyOf(input: BodyInput): Promise<AttributionBody> {
     diedMs: analysis.diedNs / 1e6,
     profile: analysis.profiles.map((profile) => profileOf(profile, input.lines)),
     jsNamed: cover && cover.jsSamples > 0 ? 1 - cover.jsUnresolved / cover.jsSamples : null,
-    events: gathered.profile?.events.map((event) => event.name) ?? [],
+    events: (gathered.profile?.events ?? [])
+      .map((event) => event.name)
+      .filter((name) => !name.startsWith('dummy')),
     waiting: waitingOf(analysis),
     waterfall: analysis.waterfall ?? null,
     streams: analysis.streams,

@@ -46,7 +46,7 @@ async function counts(event: string, wide: boolean): Promise<boolean> {
   try {
     const args = ['stat', '-x', ',', '-e', event, ...(wide ? ['-a'] : []), '--', 'true'];
     const { stderr } = await run('perf', args, { timeout: 10_000 });
-    return /^\d+,/m.test(stderr);
+    return /^[\d.]+,/m.test(stderr);
   } catch {
     return false;
   }

@@ -145,11 +145,3 @@ function topAddresses(leaf: LeafFunction): { ip: string; samples: number }[] {
     .slice(0, 3)
     .map(([ip, samples]) => ({ ip, samples }));
 }
-
-/** The same class over all roles, such as GC, which is a mechanism and not a thread. */
-export function classAcrossRoles(profiles: readonly RoleProfile[], name: StackClass): number {
-  return profiles
-    .flatMap((profile) => profile.classes)
-    .filter((item) => item.class === name)
-    .reduce((sum, item) => sum + item.msPerStep, 0);
-}

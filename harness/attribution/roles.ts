@@ -58,7 +58,7 @@ export const ROLE_PRESETS: Record<Exclude<RoleRules, RoleRule[]>, RoleRule[]> = 
     { role: 'kernel', name: '^(OMP|omp|iomp|libgomp)', commandLine: 'EngineCor|Worker' },
     {
       role: 'kernel',
-      frame: '__kmp_(launch_worker|fork_barrier)|gomp_thread_start',
+      frame: '__kmp_(launch_worker|fork_barrier)|gomp|libi?omp',
       commandLine: 'EngineCor|Worker',
     },
     { role: 'worker', commandLine: 'VLLM::(Worker|.*_TP\\d)', main: true },
@@ -73,7 +73,7 @@ export const ROLE_PRESETS: Record<Exclude<RoleRules, RoleRule[]>, RoleRule[]> = 
     { role: 'engine-core', main: true },
     {
       role: 'kernel',
-      frame: 'ggml_(graph_compute|compute_forward|barrier|vec_|gemm|gemv)|gomp_|tinyBLAS',
+      frame: 'ggml_(graph_compute|compute_forward|barrier|vec_|gemm|gemv)|gomp|tinyBLAS|^gemm_',
     },
     { role: 'frontend', frame: 'httplib|ThreadPool|nlohmann|server_(res|task|routes)|oaicompat' },
     { role: 'runtime', name: 'llama|log|signal' },

@@ -2,7 +2,7 @@
 // phases, read everything back while the server still lives, analyse, write the evidence, leave the machine clean.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { parse } from 'yaml';
 import { HarnessError } from '../errors.ts';
 import type { DriveResult } from '../load/drive.ts';
@@ -11,8 +11,8 @@ import { type AttributeOptions, type RulesFile, rulesFileSchema } from './attrib
 import { type AttributionBody, attributionBodySchema } from './attribution-record.ts';
 import type { CaptureInput } from './capture.ts';
 import { leftBehind, listEvidence, machineState, pruneEvidence } from './evidence.ts';
-import { type OnCpuProfile, readOnCpu } from './on-cpu.ts';
-import { copyPerfMaps } from './perf-map.ts';
+import { type OnCpuProfile, type ResolveFrame, readOnCpu } from './on-cpu.ts';
+import { copyPerfMaps, lookUp, type PerfMap, parsePerfMap } from './perf-map.ts';
 import { type PhaseCaptures, type PhaseName, runPhases } from './phases.ts';
 import { parsePremises } from './premise.ts';
 import { ticksPerSecond } from './proc-tree.ts';
@@ -68,6 +68,7 @@ interface Gathered {
   trace?: SchedTrace;
   steps?: CaptureInput['steps'];
   declared: DeclaredRoles;
+  mapNotes: string[];
   /** How long the recordings took to read back. */
   reportSeconds: number;
 }
@@ -184,9 +185,12 @@ async function gather(input: GatherInput): Promise<Gathered> {
   }
   events.onStage('reading the recordings');
   const started = performance.now();
-  copyPerfMaps(captures.pids, folder);
+  const maps = copyPerfMaps(captures.pids, folder).map((file) => ({
+    file,
+    map: parsePerfMap(readText(file)),
+  }));
   const profile = captures.onCpu
-    ? await readOnCpu(captures.onCpu, stackClassifier(input.classes))
+    ? await readOnCpu(captures.onCpu, stackClassifier(input.classes), resolver(maps))
     : undefined;
   const trace = captures.sched ? await readSched(captures.sched) : undefined;
   return {
@@ -196,6 +200,7 @@ async function gather(input: GatherInput): Promise<Gathered> {
     ...(profile ? { profile } : {}),
     ...(trace ? { trace } : {}),
     ...(hasSteps && steps ? { steps } : {}),
+    mapNotes: maps.flatMap(mapNote),
     reportSeconds: (performance.now() - started) / 1e3,
   };
 }
@@ -209,6 +214,8 @@ function notesOf(gathered: Gathered, rights: Rights, left: readonly string[]): s
   const { profile, trace } = gathered;
   return [
     ...(rights.missing === null ? [] : [rights.missing]),
+    ...gathered.mapNotes,
+    `the recordings were read back in ${gathered.reportSeconds.toFixed(1)} s`,
     ...(profile && profile.counts.badLines > 0
       ? [
           `${profile.counts.badLines} lines of perf script were not understood, such as ${profile.counts.firstBad[0]}`,
@@ -226,8 +233,34 @@ function notesOf(gathered: Gathered, rights: Rights, left: readonly string[]): s
       ? [`${trace.badLines} scheduler lines were not understood`]
       : []),
     ...(left.length > 0 ? [`left behind: ${left.join(', ')}`] : []),
-    ...(profile && profile.stderr !== ''
-      ? [`perf said: ${profile.stderr.split('\n').slice(0, 4).join(' ')}`]
-      : []),
+    ...perfComplaints(profile?.stderr ?? ''),
   ];
+}
+
+interface NamedMap {
+  file: string;
+  map: PerfMap;
+}
+
+/** Names from the copied maps, where perf itself found none: the process may live in a container. */
+function resolver(maps: readonly NamedMap[]): ResolveFrame {
+  const byName = new Map(maps.map(({ file, map }) => [basename(file), map]));
+  return (dso, ip) => {
+    const map = byName.get(basename(dso));
+    return map && lookUp(map, Number.parseInt(ip, 16));
+  };
+}
+
+/** A map of which no line can be read would leave every JavaScript frame without a name, and say nothing. */
+function mapNote({ file, map: { lines, badLines } }: NamedMap): string[] {
+  return badLines > 0
+    ? [`${badLines} of ${lines} lines of ${basename(file)} are not readable`]
+    : [];
+}
+
+/** What perf said beyond its usual words. */
+function perfComplaints(stderr: string): string[] {
+  const usual = /^(Events (en|dis)abled|\[ perf record: (Woken up|Captured))/;
+  const rest = stderr.split('\n').filter((line) => line.trim() !== '' && !usual.test(line));
+  return rest.length > 0 ? [`perf said: ${rest.slice(0, 4).join(' ')}`] : [];
 }

@@ -229,6 +229,15 @@ function stepsLine({ waterfall }: AttributionBody): string[] {
   ];
 }
 
+/** GC is a mechanism, not a thread: it is summed over all roles. */
+function gcLine({ profile }: AttributionBody): string[] {
+  const gc = profile
+    .flatMap((one) => one.classes)
+    .filter((one) => one.class === 'gc')
+    .reduce((sum, one) => sum + one.msPerStep, 0);
+  return gc > 0 ? [`garbage collection over all threads: ${ms(gc)} ms/step`] : [];
+}
+
 function loopLine({ waiting }: AttributionBody): string[] {
   if (!waiting || waiting.engineSleep.length === 0) return [];
   const parts = waiting.engineSleep.map(
@@ -251,6 +260,7 @@ export function summarise(body: AttributionBody): Summary {
       streamLine(body),
       ...stepsLine(body),
       ...loopLine(body),
+      ...gcLine(body),
       ...body.notes,
       ...gateLines(body),
       ...verdictLines(body),

@@ -94,6 +94,8 @@ function isSpin(frames: readonly Frame[]): boolean {
   const leaf = frames[0];
   if (!leaf) return false;
   if (leaf.dso === '[vdso]' || SPIN.test(leaf.symbol)) return true;
+  // An OpenMP runtime without symbols: what it does by itself is wait at barriers.
+  if (/lib(g|i)?omp[^/]*\.so/.test(leaf.dso) && leaf.symbol === '[unknown]') return true;
   if (/libcuda\.so/.test(leaf.dso)) return !frames.some((frame) => LAUNCH.test(frame.symbol));
   return false;
 }
