@@ -12,6 +12,7 @@ import { parseStamps } from './emission.ts';
 import { EMITTER_MODEL } from './emitter.ts';
 import { type EmitterProcess, startEmitterProcess } from './emitter-process.ts';
 import type { EmitterStats } from './options.ts';
+import { benchmarkParser, type ParserCost } from './parser-benchmark.ts';
 
 export interface CalibrateOptions {
   concurrencies: readonly number[];
@@ -66,6 +67,7 @@ export interface Calibration {
   cost: ClientCost;
   /** The emitter as fast as it can, one event a write: what this client can take. */
   capacity: { concurrency: number; tokensPerSecond: number; clientCpuShareOfCore: number };
+  parser: ParserCost;
 }
 
 const COST_CONCURRENCY = 8;
@@ -97,7 +99,8 @@ export async function calibrate(options: CalibrateOptions): Promise<Calibration>
   const capacity = await withEmitter({ ttftMs: 0, itlMs: 0 }, (emitter) =>
     measureCapacity(emitter, signal),
   );
-  return { schedule: { ttftMs, itlMs, outputTokens }, cells, cost, capacity };
+  const parser = benchmarkParser();
+  return { schedule: { ttftMs, itlMs, outputTokens }, cells, cost, capacity, parser };
 }
 
 /** Holds every stamp of the measured requests against the emitter's own. */
