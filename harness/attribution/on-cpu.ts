@@ -1,7 +1,7 @@
 // The on-CPU phase: samples of all threads of the server at a fixed rate while exact CPU times are taken at both ends of
 // the same window. It records and reads; what the samples mean is decided elsewhere.
 import { join } from 'node:path';
-import { type Folded, Folder } from './folding.ts';
+import { type Folded, Folder, isPerfMap } from './folding.ts';
 import {
   type AckedAt,
   lostEvents,
@@ -65,7 +65,11 @@ export interface OnCpuProfile {
 export type ResolveFrame = (dso: string, ip: string) => string | undefined;
 
 /** Reads a capture back; needs the server's JavaScript map, so call it before the server stops or after copying it. */
-export async function readOnCpu(capture: OnCpuCapture, classify: Classify): Promise<OnCpuProfile> {
+export async function readOnCpu(
+  capture: OnCpuCapture,
+  classify: Classify,
+  resolve: ResolveFrame = () => undefined,
+): Promise<OnCpuProfile> {
   const folder = new Folder(classify);
   let outside = 0;
   const parser = new PerfScriptParser((sample) => {
