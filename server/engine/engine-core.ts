@@ -5,7 +5,7 @@ import { monotonicNs } from '../monotonic-clock.ts';
 import type { Scheduler } from '../scheduler/scheduler.ts';
 import type { Sequence } from '../scheduler/sequence.ts';
 import type { StepPlan } from '../scheduler/step-plan.ts';
-import type { FinishCode } from '../scheduler/stop-rules.ts';
+import { FINISH, type FinishCode } from '../scheduler/stop-rules.ts';
 import type { LiveStats } from './live-stats.ts';
 import { LogitStage } from './logit-stage.ts';
 import { type EngineCommand, type StepReport, TOKEN_STRIDE } from './messages.ts';
@@ -80,6 +80,9 @@ export class EngineCore {
       case 'resetPrefixCache':
         this.#parts.answerReset(command.ticket, scheduler.blocks.reset());
         return;
+      case 'vocabulary':
+        this.#logitStage.grammars.learn(command.vocabulary);
+        return;
       case 'close':
         this.#closed = true;
     }
@@ -108,6 +111,7 @@ export class EngineCore {
     this.#tokenCount = 0;
     this.#extras = undefined;
     scheduler.update(this.#drawn, this.#onToken);
+    this.#endFailed();
     const report = this.#makeReport(plan, contextTokens, admitted);
     const { prefillTokens, decodeTokens, sequenceCount: sequences, preempted } = plan;
     this.#parts.ring.record(this.#step, {
@@ -142,6 +146,19 @@ export class EngineCore {
       ...scheduler.counters,
       steps: this.#step,
     });
+  }
+
+  /** Ends sequences that the logit stage gave up; the token that they drew means nothing. */
+  #endFailed(): void {
+    for (const id of this.#logitStage.failed) {
+      if (!this.#parts.scheduler.abort(id)) continue;
+      this.#logitStage.forgetId(id);
+      for (let entry = 0; entry < this.#tokenCount; entry += 1) {
+        const base = entry * TOKEN_STRIDE;
+        if (this.#tokens[base] === id) this.#tokens[base + 2] = FINISH.error;
+      }
+    }
+    this.#logitStage.failed.length = 0;
   }
 
   #makeReport(

@@ -1,6 +1,8 @@
 // Penalties, bias, allowed ids and bad words on one row of logits, in the order that vLLM applies them: allowed ids, bad
 // words, bias, then repetition, frequency and presence penalties. Costs grow with what is asked, not with the vocabulary.
+
 import type { LogitRules, Sequence } from '../scheduler/sequence.ts';
+import { keepOnly } from './grammar-mask.ts';
 
 /** How often a sequence holds each token; reads only tokens that are new since the last call. */
 export class TokenCounts {
@@ -38,13 +40,6 @@ export function applyRules(
     const penalty = rules.frequencyPenalty * count + rules.presencePenalty;
     logits[id] = (logits[id] ?? 0) - penalty;
   }
-}
-
-function keepOnly(logits: Float32Array, allowed: Int32Array): void {
-  const kept = Float32Array.from(allowed, (id) => logits[id] ?? Number.NEGATIVE_INFINITY);
-  logits.fill(Number.NEGATIVE_INFINITY);
-  for (let index = 0; index < allowed.length; index += 1)
-    logits[allowed[index] ?? 0] = kept[index] ?? 0;
 }
 
 /** Forbids the last token of a word whose other tokens were just drawn. */

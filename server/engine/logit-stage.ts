@@ -3,6 +3,7 @@
 import type { TokenExtras, TokenLogprob } from '../frontend/engine-client.ts';
 import type { Sequence } from '../scheduler/sequence.ts';
 import type { StepPlan } from '../scheduler/step-plan.ts';
+import { GrammarMasks } from './grammar-mask.ts';
 import { applyRules, TokenCounts } from './logit-rules.ts';
 import { type RowLogprobs, rowLogprobs } from './logprobs.ts';
 import type { Runner } from './runner.ts';
@@ -12,12 +13,16 @@ export class LogitStage {
   readonly #eosIds: readonly number[];
   /** How often each sequence with penalties has drawn each token. */
   readonly #counts = new Map<number, TokenCounts>();
+  readonly grammars: GrammarMasks;
+  /** Sequences that cannot go on: their grammar costs too much. */
+  readonly failed: number[] = [];
   readonly #drawLogprobs = new Map<number, RowLogprobs>();
   readonly #promptLogprobs = new Map<number, { from: number; entries: TokenLogprob[] }>();
 
   constructor(runner: Runner, eosIds: readonly number[]) {
     this.#runner = runner;
     this.#eosIds = eosIds;
+    this.grammars = new GrammarMasks(eosIds);
   }
 
   beforeDraw(plan: StepPlan): void {
@@ -48,6 +53,7 @@ export class LogitStage {
 
   forgetId(id: number): void {
     this.#counts.delete(id);
+    this.grammars.forget(id);
     this.#drawLogprobs.delete(id);
     this.#promptLogprobs.delete(id);
   }
@@ -66,9 +72,10 @@ export class LogitStage {
       this.#drawLogprobs.set(sequence.id, rowLogprobs(this.#runner.logits(row), spec.logprobs));
     }
     const tooShort = sequence.outputTokens < spec.minTokens;
-    if (!tooShort && spec.rules === undefined) return;
+    if (!tooShort && !spec.rules && !spec.grammar) return;
     const logits = this.#runner.logits(row);
     if (spec.rules) applyRules(logits, sequence, spec.rules, this.#countsOf(sequence));
+    if (!this.grammars.apply(logits, sequence)) this.failed.push(sequence.id);
     if (tooShort) {
       if (!spec.ignoreEos) for (const id of this.#eosIds) logits[id] = Number.NEGATIVE_INFINITY;
       for (const id of spec.stopTokenIds) logits[id] = Number.NEGATIVE_INFINITY;

@@ -1,11 +1,12 @@
 // What crosses between the front end's thread and the engine's: commands one way, one report a step the other way.
-import type { EngineDescription, TokenExtras } from '../frontend/engine-client.ts';
+import type { EngineDescription, TokenExtras, VocabularyBytes } from '../frontend/engine-client.ts';
 import type { SequenceSpec } from '../scheduler/sequence.ts';
 
 export type EngineCommand =
   | { type: 'add'; sequences: readonly SequenceSpec[]; queuedNs: number }
   | { type: 'abort'; ids: readonly number[] }
   | { type: 'resetPrefixCache'; ticket: number }
+  | { type: 'vocabulary'; vocabulary: VocabularyBytes }
   | { type: 'close' };
 
 /** Int32 entries of each token in StepReport.tokens: sequence id, token id, finish code. */

@@ -6,6 +6,7 @@ import type {
   EngineDescription,
   EngineStats,
   SequenceListener,
+  VocabularyBytes,
 } from '../frontend/engine-client.ts';
 import { monotonicNs } from '../monotonic-clock.ts';
 import type { StepRecord, ThreadMap } from '../protocol/step-trace.ts';
@@ -108,6 +109,10 @@ class WorkerClient implements EngineClient {
     if (this.state !== 'ready') throw new Error('The engine is not running.');
     for (const { id } of sequences) this.#listeners.set(id, listener);
     this.#send({ type: 'add', sequences, queuedNs: monotonicNs() });
+  }
+
+  learnVocabulary(vocabulary: VocabularyBytes): void {
+    this.#send({ type: 'vocabulary', vocabulary });
   }
 
   abort(ids: readonly number[]): void {

@@ -2,9 +2,11 @@
 // is to be split into reasoning, content and tool calls.
 import { ServerError } from '../errors.ts';
 import type { ChatRequest } from '../protocol/chat.ts';
+import type { GrammarTables } from '../scheduler/grammar-tables.ts';
 import type { ChatParserOptions } from './chat-parser.ts';
 import { renderChat } from './chat-template.ts';
 import { checkModel, generationOf, type Target } from './completion-request.ts';
+import { toolCallConstraint } from './constraint.ts';
 import type { GenerationRequest } from './generation.ts';
 import { readPrompt } from './prompts.ts';
 import { refuseUnsupported } from './sampling.ts';
@@ -34,6 +36,7 @@ export async function chatGeneration(body: ChatRequest, target: Target): Promise
     maxTokensParam: param,
     logprobs: body.logprobs ? (body.top_logprobs ?? 0) : undefined,
     promptLogprobs: body.prompt_logprobs,
+    grammar: forcedCall(body),
   });
   const thinks = model.chatTemplate?.includes('</think>') ?? false;
   const parser = {
@@ -42,6 +45,13 @@ export async function chatGeneration(body: ChatRequest, target: Target): Promise
     tools: body.tools !== undefined && body.tool_choice !== 'none',
   };
   return { generation, parser };
+}
+
+/** The grammar of the call that tool_choice demands. */
+function forcedCall({ tools, tool_choice: choice }: ChatRequest): GrammarTables | undefined {
+  if (!tools || choice === undefined || choice === 'auto' || choice === 'none') return undefined;
+  if (choice === 'required') return toolCallConstraint(tools);
+  return toolCallConstraint(tools.filter((tool) => tool.function.name === choice.function.name));
 }
 
 function refuseChatFields(body: ChatRequest): void {
@@ -62,13 +72,6 @@ function refuseChatFields(body: ChatRequest): void {
         'tool_choice',
         `there is no tool named ${JSON.stringify(choice.function.name.slice(0, 100))}`,
       );
-  }
-  if (choice === 'required' || typeof choice === 'object') {
-    throw new ServerError(
-      'unsupported',
-      'tool_choice is supported as "auto" and "none": a call cannot be forced.',
-      { param: 'tool_choice' },
-    );
   }
   if (body.stream && body.prompt_logprobs !== undefined) {
     invalid('prompt_logprobs', 'they are only sent in a reply that is not streamed');

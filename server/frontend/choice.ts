@@ -54,7 +54,6 @@ export class Choice {
     this.#options = options;
     this.#detokenizer = new IncrementalDetokenizer(model.tokenizer, {
       skipSpecialTokens: options.skipSpecialTokens,
-      promptIds: [...place.prompt.ids.subarray(-8)],
     });
     if (options.stops.length > 0) {
       this.#matcher = new StopMatcher(options.stops, options.includeStop);

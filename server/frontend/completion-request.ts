@@ -3,6 +3,8 @@
 import { ServerError } from '../errors.ts';
 import type { CompletionRequest } from '../protocol/completions.ts';
 import type { SamplingFields } from '../protocol/fields.ts';
+import type { GrammarTables } from '../scheduler/grammar-tables.ts';
+import { constraintOf } from './constraint.ts';
 import type { EngineDescription } from './engine-client.ts';
 import type { GenerationRequest } from './generation.ts';
 import { outputLimit, type Prompt, readPrompts } from './prompts.ts';
@@ -84,6 +86,8 @@ export interface GenerationBounds {
   maxTokensParam: string;
   logprobs: number | undefined;
   promptLogprobs: number | undefined;
+  /** Takes the place of what the body says. */
+  grammar?: GrammarTables | undefined;
 }
 
 /** The part that both endpoints share: limits, sampling, stops, for every choice of every prompt. */
@@ -97,6 +101,7 @@ export function generationOf(
   checkIds(stopTokenIds, model.vocabulary, 'stop_token_ids');
   checkPriority(body.priority, engine);
   const rules = logitRulesOf(body, model);
+  const grammar = bounds.grammar ?? constraintOf(body);
   const minTokens = body.min_tokens ?? 0;
   for (const prompt of bounds.prompts) checkLengths(prompt, minTokens, bounds, engine);
   return {
@@ -117,6 +122,7 @@ export function generationOf(
       priority: body.priority ?? 0,
       sampling: samplingOf(body, sample),
       ...(rules && { rules }),
+      ...(grammar && { grammar }),
       ...(bounds.logprobs !== undefined && { logprobs: bounds.logprobs }),
       ...(bounds.promptLogprobs !== undefined && { promptLogprobs: bounds.promptLogprobs }),
       ...(body.cache_salt !== undefined && { cacheSalt: body.cache_salt }),

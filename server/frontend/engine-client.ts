@@ -21,6 +21,12 @@ export interface EngineDescription {
   schedulingPolicy: string;
 }
 
+/** Token id t is bytes[start[t] .. start[t + 1]); special tokens have none. */
+export interface VocabularyBytes {
+  bytes: Uint8Array;
+  start: Int32Array;
+}
+
 /** Log-probability of a drawn or given token, and the likeliest alternatives, best first. */
 export interface TokenLogprob {
   token: number;
@@ -76,6 +82,8 @@ export interface EngineClient {
   nextId(): number;
   /** Hands over valid sequences (see SequenceSpec); throws when the engine is not ready. */
   submit(sequences: readonly SequenceSpec[], listener: SequenceListener): void;
+  /** Tells the engine the tokens' bytes; needed once, before the first sequence with a grammar. */
+  learnVocabulary(vocabulary: VocabularyBytes): void;
   /** Forgets the sequences at once; the engine frees their blocks before its next step. */
   abort(ids: readonly number[]): void;
   stats(): EngineStats;

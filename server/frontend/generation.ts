@@ -4,7 +4,7 @@ import { ServerError } from '../errors.ts';
 import { monotonicNs } from '../monotonic-clock.ts';
 import type { Usage } from '../protocol/completions.ts';
 import type { SequenceSpec } from '../scheduler/sequence.ts';
-import type { FinishCode } from '../scheduler/stop-rules.ts';
+import { FINISH, type FinishCode } from '../scheduler/stop-rules.ts';
 import type { Admission } from './admission.ts';
 import { Choice, type ChoiceOptions } from './choice.ts';
 import type {
@@ -15,6 +15,7 @@ import type {
 } from './engine-client.ts';
 import type { Prompt } from './prompts.ts';
 import type { ServedModel } from './served-model.ts';
+import { teachVocabulary } from './vocabulary.ts';
 
 export interface GenerationRequest {
   prompts: readonly Prompt[];
@@ -55,6 +56,8 @@ export class Generation implements SequenceListener {
   readonly #services: GenerationServices;
   readonly #sink: GenerationSink;
   readonly #live = new Map<number, Choice>();
+  /** Cut short: nothing more is to be written. */
+  #failed = false;
   #deadline: NodeJS.Timeout | undefined;
 
   constructor(request: GenerationRequest, services: GenerationServices, sink: GenerationSink) {
@@ -89,6 +92,7 @@ export class Generation implements SequenceListener {
       choice.maxTokens = spec.maxTokens;
       return { ...spec, id, promptIds: choice.prompt.ids };
     });
+    if (specs.some(({ grammar }) => grammar)) teachVocabulary(engine, this.#services.model);
     engine.submit(specs, this);
     if (requestTimeoutMs > 0) this.#deadline = setTimeout(() => this.#expire(), requestTimeoutMs);
   }
@@ -128,6 +132,10 @@ export class Generation implements SequenceListener {
     const choice = this.#live.get(id);
     if (!choice) return;
     const { engine, observer } = this.#services;
+    if (finish === FINISH.error) {
+      this.#giveUp();
+      return;
+    }
     const nowNs = monotonicNs();
     choice.accept(token, finish, extras);
     observer.onToken(choice, choice.lastTokenNs > 0 ? nowNs - choice.lastTokenNs : 0);
@@ -143,6 +151,7 @@ export class Generation implements SequenceListener {
   }
 
   onStepEnd(): void {
+    if (this.#failed) return;
     if (this.ended) clearTimeout(this.#deadline);
     this.#sink.onNews(this);
   }
@@ -150,6 +159,12 @@ export class Generation implements SequenceListener {
   onFailure(reason: 'died' | 'shutdown'): void {
     this.#cut(reason === 'died' ? 'error' : 'abort');
     this.#sink.onError(reason === 'died' ? engineDied() : shutDown());
+  }
+
+  #giveUp(): void {
+    this.#cut('error');
+    const message = 'The grammar of this request is too ambiguous to be followed; simplify it.';
+    this.#sink.onError(new ServerError('invalid_request', message));
   }
 
   #expire(): void {
@@ -160,6 +175,7 @@ export class Generation implements SequenceListener {
   }
 
   #cut(reason: string): void {
+    this.#failed = true;
     clearTimeout(this.#deadline);
     this.#services.engine.abort([...this.#live.keys()]);
     for (const [id, choice] of this.#live) this.#release(id, choice, reason);

@@ -1,6 +1,8 @@
 // One sequence of tokens on its way through the engine: what was asked of it, how far it is, and which KV blocks
 // it holds. It knows nothing of other sequences; the scheduler decides, this only keeps the books.
 
+import type { GrammarTables } from './grammar-tables.ts';
+
 /** KV blocks hold this many tokens. */
 export const BLOCK_TOKENS = 16;
 
@@ -45,8 +47,8 @@ export interface SequenceSpec {
   promptLogprobs?: number;
   /** Separates prefix-cache domains. */
   cacheSalt?: string;
-  /** A grammar in the form that engine/constraint.ts compiles. */
-  constraint?: { kind: 'regex'; pattern: string };
+  /** The output must be a sentence of this grammar. */
+  grammar?: GrammarTables;
 }
 
 export type SequenceStatus = 'waiting' | 'running' | 'finished';
