@@ -111,6 +111,13 @@ test('a machine that never becomes quiet ends as over_voided after a bounded num
   assert.ok(results.length <= 24 + 17, `${results.length} pairs`);
 });
 
+test('a noisy start may be made good: too many voids at the first look are fewer at the second', () => {
+  const { stop } = run(campaignOf({ concurrencies: [4] }), undefined, (_, attempt) =>
+    attempt < 16 && attempt % 2 === 0 ? [{ code: 'contended' }] : [],
+  );
+  assert.deepEqual([stop.why, stop.look.pairs, stop.verdict.verdict], ['passed', 16, 'PASS']);
+});
+
 test('failed requests are never measured again and stop the campaign at the next look', () => {
   const { results, stop } = run(campaignOf(), undefined, (id) =>
     id === 'c1-p03' ? [{ code: 'requests_failed', arm: 'ours' }] : [],

@@ -55,6 +55,18 @@ test('before the last look nothing is red, however clear', () => {
   assert.ok(cells.some(({ pending }) => pending === 'below_at_early_look'));
 });
 
+test('an early look is not red even where the family would prove an open cell', () => {
+  const early = questions({ look: { alpha: 0.011, last: false } });
+  const anything = { ...FAMILY, alpha: 1 };
+  const { cells } = judgeCampaign(
+    early,
+    pairs(() => 0.99),
+    anything,
+  );
+  assert.ok(cells.some(({ pending }) => pending === 'inconclusive'));
+  assert.ok(cells.every(({ verdict }) => verdict !== 'BELOW-FLOOR'));
+});
+
 test('a cell that reads below on its own is PENDING while the family does not prove it', () => {
   const strictest = { ...FAMILY, alpha: 1e-4, draws: 999 };
   const { verdict, cells } = judgeCampaign(questions(), pairs(slowC2), strictest);
@@ -67,6 +79,7 @@ test('an informational cell cannot turn a campaign', () => {
   const { verdict, cells } = judgeCampaign(some, pairs(slowC2), FAMILY);
   assert.equal(verdict, 'PASS');
   assert.ok(cells.some(({ verdict: own, gated }) => own === 'BELOW-FLOOR' && !gated));
+  assert.ok(cells.every(({ adjustedP, gated }) => (adjustedP !== undefined) === gated));
 });
 
 test('one void cell voids the campaign unless a loss is proven elsewhere', () => {

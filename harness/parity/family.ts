@@ -30,6 +30,8 @@ export interface CampaignCell extends CellVerdict {
 export interface CampaignVerdict {
   verdict: Verdict;
   cells: CampaignCell[];
+  /** Chance of any false red that the family was held to. */
+  familyAlpha: number;
   /** Codes that void everything, such as a change of boot. */
   voids: readonly VoidMark[];
   /** One-sided flags that point below and above parity, for the audit of an A/A campaign. */
@@ -64,6 +66,7 @@ export function judgeCampaign(
   return {
     verdict: combine(cells, voids),
     cells,
+    familyAlpha: family.alpha,
     voids,
     flaggedBelow: shown.filter(({ position }) => position === 'below').length,
     flaggedAbove: shown.filter(({ position }) => position === 'above').length,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { EXIT } from '../errors.ts';
+import { detectableLoss } from '../stats/planning.ts';
 import { findAxis, PRIMARY_AXES } from './axis.ts';
 import { type AaRun, calibrateCells } from './calibration.ts';
 import { type FloorsFile, parseFloors } from './floors.ts';
@@ -211,6 +212,11 @@ test('attempts are pooled: after a red one, good ones do not make it green by be
   });
   assert.deepEqual([exitCode, attempts], [EXIT.belowFloor, 4]);
   assert.equal(campaign?.cells[0]?.measured, 4 * 24);
+  // Each attempt has its own launches, and the 1 % of the family is spent once over all of them.
+  const memory = campaign?.cells.find(({ key }) => key === 'peak_memory@c4');
+  assert.deepEqual([memory?.statistics?.parts, campaign?.familyAlpha], [null, 0.0025]);
+  const launches = campaign?.cells.find(({ key }) => key === 'tpot.mean@c4')?.statistics?.parts;
+  assert.equal(launches?.launches, 4 * 12);
   // Four attempts of three looks: the level of each bound is that of twelve looks.
   assert.ok(Math.abs((campaign?.cells[0]?.alpha ?? 0) - 0.025 / 12) < 1e-12);
 });
@@ -288,6 +294,32 @@ test('lint refuses gates that cannot fail, each with exit 2', () => {
     const result = gate(change);
     assert.deepEqual([result.exitCode, result.codes[0]], [EXIT.usage, code]);
   }
+});
+
+test('lint counts the family: a loss that one cell alone could show is not enough for eight', () => {
+  const run = aa();
+  const [known] = Object.values(run.cells);
+  assert.ok(known);
+  const even = { ...known, pairSd: 0.01, robustSd: 0.01 };
+  const cells = Object.fromEntries(Object.keys(run.cells).map((key) => [key, even]));
+  const [alone, family] = [0.01, 0.01 / 8].map((alpha) => detectableLoss(0.01, 24, alpha));
+  const margin = ((alone ?? 0) + (family ?? 0)) / 2;
+  const tight = floors({ cells: CELLS.map((cell) => ({ ...cell, margin })) });
+  assert.equal(gate({ aa: { ...run, cells }, floors: tight }).codes[0], 'loss_undetectable');
+});
+
+test('a margin that hides what could be seen needs a waiver, and has it', () => {
+  const cells = CELLS.map((cell) => ({ ...cell, margin: 0.2 }));
+  const waivers = CELLS.map(({ axis, c }) => ({
+    ...{ axis, c, floor: 0.99, reason: 'Noise of the new host is not known.', approver: 'm' },
+    ...{
+      link: 'https://example.org/1',
+      granted: '2026-11-20',
+      expires: '2026-12-20',
+      record: 'r0',
+    },
+  }));
+  assert.equal(gate({ floors: floors({ cells, waivers }) }).exitCode, EXIT.ok);
 });
 
 test('the same input gives the same bytes', () => {

@@ -113,7 +113,7 @@ test('a void cell quotes no number', () => {
   const cell = judgeCell(QUESTION, pairs);
   assert.equal(cell.verdict, 'VOID');
   assert.deepEqual(cell.voids, [{ code: 'length_mismatch', arm: 'reference' }]);
-  assert.deepEqual([cell.ratio, cell.statistics], [undefined, undefined]);
+  assert.deepEqual([cell.ratio, cell.statistics, cell.bound], [undefined, undefined, 0.99]);
 });
 
 test('with launches as the unit sixteen pairs are eight values, and three launches are too few', () => {
@@ -155,6 +155,10 @@ test('a percentile of too few requests is not gated', () => {
     judgeCell({ ...QUESTION, axis: p50 }, pairsOf('ttft.p50', around(1, 0.004, 16), { requests }));
   assert.deepEqual([judge(23).verdict, judge(23).pending], ['PENDING', 'percentile_ineligible']);
   assert.equal(judge(24).verdict, 'PASS');
+  const uneven = pairsOf('ttft.p50', around(1, 0.004, 16)).map((pair, index) =>
+    index === 3 ? { ...pair, requests: 23 } : pair,
+  );
+  assert.equal(judgeCell({ ...QUESTION, axis: p50 }, uneven).pending, 'percentile_ineligible');
 });
 
 test('the loss that the run could have seen is printed with every verdict', () => {

@@ -92,6 +92,8 @@ test('the published critical values are met: five of ten pairs outside at 2.5 % 
   ] as const;
   for (const [n, largest] of tables) assert.equal(criticalCount(n, 0.025), largest + 1);
   assert.equal(criticalCount(5, 0.025), 0);
+  // A probability of exactly the level is still within it.
+  assert.equal(criticalCount(6, 1 / 64), 1);
 });
 
 test('the interval inverts the test: a bound is where the exact p value crosses the level', () => {

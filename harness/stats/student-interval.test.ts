@@ -73,7 +73,8 @@ test('the spread splits into pair and launch by analysis of variance', () => {
   close(parts.launchSd, Math.sqrt(3.75));
   assert.equal(parts.launches, 3);
   assert.equal(unitOfAnalysis(parts), 'launch');
-  assert.equal(unitOfAnalysis({ pairSd: 0.01, launchSd: 0.001, launches: 8 }), 'pair');
+  assert.equal(unitOfAnalysis({ pairSd: 0.01, launchSd: 0.0019, launches: 8 }), 'pair');
+  assert.equal(unitOfAnalysis({ pairSd: 0.01, launchSd: 0.0021, launches: 8 }), 'launch');
 });
 
 test('the spread cannot be split from one launch, nor from launches of one pair', () => {
