@@ -59,7 +59,6 @@ export async function startServer(flags: ServeFlags): Promise<RunningServer> {
         kvFormat: engine.info.kvFormat,
         isa: engine.info.isa,
         threads: engine.info.threads,
-        modelSha256: await loaded.sha256(),
       }),
     },
     log,
@@ -137,6 +136,7 @@ function startFailure(error: unknown): unknown {
 function servedModel(loaded: LoadedModel, flags: ServeFlags): ServedModel {
   const names = (flags.servedModelName ?? loaded.name).split(',').filter((name) => name !== '');
   const { path, tokenizer, chatTemplate, synthetic, quantisation, parameters, fileBytes } = loaded;
+  let sha256: Promise<string> | undefined;
   return {
     name: names[0] ?? loaded.name,
     names,
@@ -149,6 +149,10 @@ function servedModel(loaded: LoadedModel, flags: ServeFlags): ServedModel {
     quantisation,
     parameters,
     fileBytes,
+    sha256: () => {
+      sha256 ??= loaded.sha256();
+      return sha256;
+    },
     created: Math.floor((performance.timeOrigin + performance.now()) / 1000),
   };
 }

@@ -17,6 +17,8 @@ export interface ServedModel {
   quantisation: string;
   parameters: number;
   fileBytes: number;
+  /** Of the weights; the first call reads them whole. */
+  sha256(): Promise<string>;
   /** Unix time in seconds. */
   created: number;
 }

@@ -27,7 +27,7 @@ export function healthRoute(app: FastifyInstance, context: AppContext): void {
   const document = openApiDocument(settings.version);
   app.get('/openapi.json', () => document);
   app.get('/version', () => ({ version: settings.version }));
-  app.get('/server_info', () => ({
+  app.get('/server_info', async () => ({
     version: settings.version,
     config: settings.shownConfig,
     engine: engine.info,
@@ -38,6 +38,7 @@ export function healthRoute(app: FastifyInstance, context: AppContext): void {
       quantisation: model.quantisation,
       parameters: model.parameters,
       file_bytes: model.fileBytes,
+      sha256: await model.sha256(),
       vocabulary: model.vocabulary,
     },
   }));

@@ -49,6 +49,7 @@ function testModel(overrides: Partial<ServedModel> = {}): ServedModel {
     quantisation: 'none',
     parameters: 1,
     fileBytes: 1,
+    sha256: async () => 'none',
     created: 1,
     ...overrides,
   };
