@@ -42,6 +42,7 @@ struct Lanes {
   // Query rows that share loads of keys, and KV blocks scored at once: eight sums in flight.
   static constexpr int kScoreRows = 4;
   static constexpr int ScoreBlocks(int rows) { return rows == 1 ? 2 : 1; }
+  static constexpr int kBlocksFetchedEarly = 16;
   // Query rows that share loads of values, and vectors of dimensions summed at once.
   static constexpr int kValueRows = 4;
   static constexpr int ValueColumns(int rows) { return rows == 1 ? 4 : rows == 2 ? 2 : 1; }

@@ -11,6 +11,7 @@ struct Lanes {
   // Query rows that share loads of keys, and KV blocks scored at once: sixteen sums in flight.
   static constexpr int kScoreRows = 8;
   static constexpr int ScoreBlocks(int rows) { return rows <= 4 ? 4 : 2; }
+  static constexpr int kBlocksFetchedEarly = 3;
   // Query rows that share loads of values, and vectors of dimensions summed at once.
   static constexpr int kValueRows = 4;
   static constexpr int ValueColumns(int) { return 4; }

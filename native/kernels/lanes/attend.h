@@ -8,6 +8,12 @@
 
 namespace mxbench::lanes {
 
+// With few rows, as in decode, a call is bound by memory, and KV blocks are too short for hardware
+// prefetching to catch on. Values are then fetched by software: those of the span's first
+// Lanes::kBlocksFetchedEarly blocks while scores are computed, the others that many blocks ahead of
+// their use. (Fetching keys as well was slower.)
+constexpr int kFewRows = 4;
+
 // A few neighbouring query rows, and the keys that any and all of them see.
 struct RowTile {
   int first;
@@ -32,21 +38,15 @@ static inline RowTile RowsFrom(const AttendArgs& args, int first, int most) {
 }
 
 // Scores of R rows with B blocks from `block` on: R * B independent chains over the dimensions.
-template <typename Lanes, typename Kv, int R, int B>
-void ScoreBlocks(const AttendArgs& args, int block, int blocks_end, const float* queries,
-                 float* scores) {
+template <typename Lanes, typename Kv, int R, int B, bool kFetch>
+void ScoreBlocks(const AttendArgs& args, int block, const float* queries, float* scores) {
   const int steps = args.head_width / Kv::kDimensionsPerStep;
   const int query_stride = args.head_width / Kv::kDimensionsPerFloat;
-  // With few rows, as in decode, the call is bound by memory: fetch the values, which are needed
-  // next, and the keys of the blocks to come. A block is a few pages, too short for hardware to
-  // catch on.
-  constexpr bool kFetch = R <= 4;
-  const ptrdiff_t value_offset = Kv::kBytes * kSlots * args.head_width;
-  const uint8_t* next[B];
+  const uint8_t* fetch[B];
   MXBENCH_UNROLL(4)
   for (int b = 0; b < B; b++) {
-    const int ahead = block + B + b;
-    next[b] = args.blocks[ahead < blocks_end ? ahead : block + b];
+    const bool values = block + b < Lanes::kBlocksFetchedEarly;
+    fetch[b] = args.blocks[block + b] + (values ? Kv::kBytes * kSlots * args.head_width : 0);
   }
   typename Lanes::Floats sum[R * B];
   MXBENCH_UNROLL(16)
@@ -57,10 +57,7 @@ void ScoreBlocks(const AttendArgs& args, int block, int blocks_end, const float*
     for (int b = 0; b < B; b++) keys[b] = Kv::LoadKeys(args.blocks[block + b] + 64 * step);
     if constexpr (kFetch) {
       MXBENCH_UNROLL(4)
-      for (int b = 0; b < B; b++) {
-        __builtin_prefetch(args.blocks[block + b] + value_offset + 64 * step, 0, 2);
-        __builtin_prefetch(next[b] + 64 * step, 0, 3);
-      }
+      for (int b = 0; b < B; b++) __builtin_prefetch(fetch[b] + 64 * step, 0, 2);
     }
     MXBENCH_UNROLL(8)
     for (int r = 0; r < R; r++) {
@@ -78,13 +75,14 @@ void ScoreBlocks(const AttendArgs& args, int block, int blocks_end, const float*
 // Scores of R rows; `queries` and `scores` begin at the tile's first row.
 template <typename Lanes, typename Kv, int R>
 void ScoreRows(const AttendArgs& args, const RowTile& tile, const float* queries, float* scores) {
+  constexpr bool kFetch = R <= kFewRows;
   constexpr int kAtOnce = Lanes::ScoreBlocks(R);
   const int end = (tile.any_end + kSlots - 1) / kSlots;
   int block = tile.any_begin / kSlots;
   for (; block + kAtOnce <= end; block += kAtOnce) {
-    ScoreBlocks<Lanes, Kv, R, kAtOnce>(args, block, end, queries, scores);
+    ScoreBlocks<Lanes, Kv, R, kAtOnce, kFetch>(args, block, queries, scores);
   }
-  for (; block < end; block++) ScoreBlocks<Lanes, Kv, R, 1>(args, block, end, queries, scores);
+  for (; block < end; block++) ScoreBlocks<Lanes, Kv, R, 1, kFetch>(args, block, queries, scores);
 }
 
 // Turns one row's scores of the keys [begin, end) into weights in place; lanes outside become 0.
@@ -114,11 +112,12 @@ void Softmax(float* scores, int begin, int end, float* maximum, float* sum) {
 
 // Adds the keys [begin, end) to C vectors, from dimension `first` on, of R rows' outputs. With
 // kMasked, a row takes only the keys that it sees.
-template <typename Lanes, typename Kv, int R, int C, bool kMasked>
+template <typename Lanes, typename Kv, int R, int C, bool kMasked, bool kFetch>
 void AddValues(const AttendArgs& args, const RowTile& tile, const float* weights, int begin,
                int end, int first) {
   const int width = args.head_width;
   float* out = args.out + tile.first * width + first;
+  [[maybe_unused]] const int fetch_end = (tile.any_end + kSlots - 1) / kSlots;
   typename Lanes::Floats sum[R * C];
   MXBENCH_UNROLL(16)
   for (int i = 0; i < R * C; i++) sum[i] = Lanes::Load(out + i / C * width + 16 * (i % C));
@@ -126,6 +125,13 @@ void AddValues(const AttendArgs& args, const RowTile& tile, const float* weights
     const int slot = kSlots + key % kSlots;
     const uint8_t* value = args.blocks[key / kSlots] + Kv::kBytes * (slot * width + first);
     typename Lanes::Floats values[C];
+    if constexpr (kFetch) {
+      const int ahead = key / kSlots + Lanes::kBlocksFetchedEarly;
+      const int fetched = ahead < fetch_end ? ahead : key / kSlots;
+      const uint8_t* next = args.blocks[fetched] + Kv::kBytes * (slot * width + first);
+      MXBENCH_UNROLL(4)
+      for (int i = 0; i < 16 * Kv::kBytes * C; i += 64) __builtin_prefetch(next + i, 0, 2);
+    }
     MXBENCH_UNROLL(4)
     for (int c = 0; c < C; c++) values[c] = Kv::LoadValues(value + 16 * Kv::kBytes * c);
     MXBENCH_UNROLL(4)
@@ -143,28 +149,30 @@ void AddValues(const AttendArgs& args, const RowTile& tile, const float* weights
   for (int i = 0; i < R * C; i++) Lanes::Store(out + i / C * width + 16 * (i % C), sum[i]);
 }
 
-template <typename Lanes, typename Kv, int R, int C>
+template <typename Lanes, typename Kv, int R, int C, bool kFetch>
 void ValueColumns(const AttendArgs& args, const RowTile& tile, const float* weights, int first) {
   const int width = args.head_width;
   for (int i = 0; i < R * C; i++) {
     float* out = args.out + (tile.first + i / C) * width + first;
     Lanes::Store(out + 16 * (i % C), Lanes::Zero());
   }
-  AddValues<Lanes, Kv, R, C, true>(args, tile, weights, tile.any_begin, tile.all_begin, first);
-  AddValues<Lanes, Kv, R, C, false>(args, tile, weights, tile.all_begin, tile.all_end, first);
-  AddValues<Lanes, Kv, R, C, true>(args, tile, weights, tile.all_end, tile.any_end, first);
+  AddValues<Lanes, Kv, R, C, true, kFetch>(args, tile, weights, tile.any_begin, tile.all_begin,
+                                           first);
+  AddValues<Lanes, Kv, R, C, false, kFetch>(args, tile, weights, tile.all_begin, tile.all_end,
+                                            first);
+  AddValues<Lanes, Kv, R, C, true, kFetch>(args, tile, weights, tile.all_end, tile.any_end, first);
 }
 
 // Outputs of R rows; `weights` begin at the tile's first row.
-template <typename Lanes, typename Kv, int R>
+template <typename Lanes, typename Kv, int R, bool kFetch>
 void ValueRows(const AttendArgs& args, const RowTile& tile, const float* weights) {
   constexpr int kColumns = Lanes::ValueColumns(R);
   int first = 0;
   for (; first + 16 * kColumns <= args.head_width; first += 16 * kColumns) {
-    ValueColumns<Lanes, Kv, R, kColumns>(args, tile, weights, first);
+    ValueColumns<Lanes, Kv, R, kColumns, kFetch>(args, tile, weights, first);
   }
   for (; first < args.head_width; first += 16) {
-    ValueColumns<Lanes, Kv, R, 1>(args, tile, weights, first);
+    ValueColumns<Lanes, Kv, R, 1, kFetch>(args, tile, weights, first);
   }
 }
 
@@ -180,7 +188,12 @@ void ScoreTile(const AttendArgs& args, const RowTile& tile, const float* queries
 template <typename Lanes, typename Kv, int kMost>
 void ValueTile(const AttendArgs& args, const RowTile& tile, const float* weights) {
   if constexpr (kMost > 0) {
-    if (tile.rows == kMost) return ValueRows<Lanes, Kv, kMost>(args, tile, weights);
+    if (tile.rows == kMost) {
+      constexpr bool kLate = Lanes::kBlocksFetchedEarly < kSpan / kSlots;
+      return kLate && args.rows <= kFewRows
+                 ? ValueRows<Lanes, Kv, kMost, kLate>(args, tile, weights)
+                 : ValueRows<Lanes, Kv, kMost, false>(args, tile, weights);
+    }
     ValueTile<Lanes, Kv, kMost - 1>(args, tile, weights);
   }
 }
