@@ -46,6 +46,11 @@ export const attributeOptions = z.object({
       'YAML with roles (a preset or rules) and classes, for servers that bench does not know',
   }),
   premise: path.optional().meta({ value: 'FILE', description: 'YAML of claims to judge' }),
+  inject: path.optional().meta({
+    value: 'SEAM:+US',
+    description:
+      'spin at engine or frontend of the bundled server, such as engine:+500, to see whether it is on the path of TPOT',
+  }),
   against: path.optional().meta({
     value: 'FOLDER',
     description: 'evidence of an earlier capture, for a differential flame graph',

@@ -159,6 +159,17 @@ export const attributionBodySchema = z.strictObject({
     meanItlMs: z.number(),
     stallShare: z.number().describe('time in gaps beyond twice the median, less the median'),
   }),
+  injection: z
+    .strictObject({
+      seam: z.enum(['engine', 'frontend']),
+      delayUs: z.number(),
+      runs: z.array(z.strictObject({ delayMs: z.number(), tpotMs: z.number() })),
+      slope: z.number().describe('ms of TPOT per ms of injected delay a step'),
+      se: z.number(),
+      interval: intervalSchema,
+      verdict: z.enum(['on the path', 'hidden', 'partial', 'not settled']),
+    })
+    .nullable(),
   host: z.strictObject({
     cpus: z.number().int(),
     psiSome: z

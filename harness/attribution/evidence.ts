@@ -5,6 +5,7 @@ import { createReadStream, readdirSync, readFileSync, rmSync, statSync } from 'n
 import { join, relative } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
+import { processTree } from './proc-tree.ts';
 
 export const evidenceFileSchema = z.strictObject({
   file: z.string().describe('path inside the evidence folder'),
@@ -59,7 +60,7 @@ export function pruneEvidence(
 }
 
 export interface MachineState {
-  /** perf processes that run now. */
+  /** perf processes below this one that run now. */
   perf: number[];
   /** Files in the places where perf and V8 leave things behind. */
   strays: string[];
@@ -81,11 +82,9 @@ export function machineState(folders: readonly string[]): MachineState {
   return { perf: perfProcesses(), strays };
 }
 
+/** perf processes that we started: others may profile on this machine too. */
 function perfProcesses(): number[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map(Number)
-    .filter((pid) => commOf(pid) === 'perf');
+  return processTree(process.pid).filter((pid) => commOf(pid) === 'perf');
 }
 
 function commOf(pid: number): string | undefined {

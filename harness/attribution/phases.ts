@@ -38,6 +38,8 @@ export interface PhaseOptions {
   /** Which profiled phases the rights allow. */
   sample: boolean;
   trace: boolean;
+  /** Only the first free phase. */
+  once?: boolean;
   signal: AbortSignal;
   onPhase: (name: PhaseName, seconds: number) => void;
 }
@@ -93,6 +95,7 @@ export async function runPhases(options: PhaseOptions): Promise<PhaseCaptures> {
     phases.push(await watch(name, pids, seconds, signal));
   };
   await phase('free', options.freeSeconds);
+  if (options.once) return captures;
   if (options.sample) {
     captures.onCpu = await recordOnCpu({
       pids,

@@ -5,6 +5,7 @@ import { buildIdOf } from './addr2line.ts';
 import type { AttributeOptions } from './attribute-options.ts';
 import type { AttributionBody } from './attribution-record.ts';
 import type { Analysis } from './capture.ts';
+import type { InjectionResult } from './injection-run.ts';
 import type { OnCpuProfile } from './on-cpu.ts';
 import type { Rights } from './rights.ts';
 import type { Target } from './target.ts';
@@ -18,6 +19,7 @@ export interface BodyInput {
   gathered: { result: DriveResult; profile?: OnCpuProfile };
   lines: FunctionLines;
   notes: string[];
+  injected?: InjectionResult;
 }
 
 const finite = (value: number) => (Number.isFinite(value) ? value : null);
@@ -71,6 +73,7 @@ export async function bodyOf(input: BodyInput): Promise<AttributionBody> {
     waiting: waitingOf(analysis),
     waterfall: analysis.waterfall ?? null,
     streams: analysis.streams,
+    injection: injectionOf(input.injected),
     host: {
       cpus: analysis.host.cpus,
       psiSome: analysis.host.hasPsi ? analysis.host.psiSome : null,
@@ -82,6 +85,12 @@ export async function bodyOf(input: BodyInput): Promise<AttributionBody> {
     evidence: [],
     notes: input.notes,
   };
+}
+
+function injectionOf(injected: InjectionResult | undefined): AttributionBody['injection'] {
+  if (!injected) return null;
+  const { slope, se, interval, verdict } = injected.slope;
+  return { ...injected.injection, runs: injected.runs, slope, se, interval, verdict };
 }
 
 function profileOf(

@@ -221,6 +221,14 @@ function streamLine({ streams }: AttributionBody): string {
   return `streams: median ITL ${ms(streams.medianItlMs)} ms, mean ITL ${ms(streams.meanItlMs)} ms, ${percent(streams.stallShare)} of the time in stalls of more than twice the median`;
 }
 
+function injectionLine({ injection }: AttributionBody): string[] {
+  if (!injection) return [];
+  const { seam, delayUs, slope, interval, verdict, runs } = injection;
+  return [
+    `injected ${delayUs} us a step at the ${seam}: TPOT moves ${slope.toFixed(3)} ms per ms [${interval.low.toFixed(3)}, ${interval.high.toFixed(3)}] over ${runs.length} runs, so it is ${verdict}`,
+  ];
+}
+
 function stepsLine({ waterfall }: AttributionBody): string[] {
   if (!waterfall) return [];
   const { decodeOnly, withPrefill, missing } = waterfall;
@@ -261,6 +269,7 @@ export function summarise(body: AttributionBody): Summary {
       ...stepsLine(body),
       ...loopLine(body),
       ...gcLine(body),
+      ...injectionLine(body),
       ...body.notes,
       ...gateLines(body),
       ...verdictLines(body),

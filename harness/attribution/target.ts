@@ -96,7 +96,7 @@ function signalGroup(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-function bundledArguments(options: AttributeOptions): string[] {
+function bundledArguments(options: AttributeOptions, flags: readonly string[]): string[] {
   const model = options.model ?? 'synthetic:tiny-qwen3';
   const known = model.startsWith('synthetic:') ? model : resolve(model);
   const threads = options.threads === undefined ? [] : ['--threads', String(options.threads)];
@@ -117,11 +117,16 @@ function bundledArguments(options: AttributeOptions): string[] {
     '--max-model-len',
     String(options.inputTokens + options.outputTokens),
     ...threads,
+    ...flags,
   ];
 }
 
-async function startedBundled(options: AttributeOptions, signal: AbortSignal): Promise<Target> {
-  const args = bundledArguments(options);
+async function startedBundled(
+  options: AttributeOptions,
+  signal: AbortSignal,
+  flags: readonly string[],
+): Promise<Target> {
+  const args = bundledArguments(options, flags);
   const started = new Started(process.execPath, args, false);
   try {
     const baseUrl = await started.until(
@@ -173,8 +178,12 @@ async function requirePid(url: string): Promise<number> {
   );
 }
 
-/** Starts or finds the server; the caller must stop() it. */
-export async function reachTarget(options: AttributeOptions, signal: AbortSignal): Promise<Target> {
+/** Starts or finds the server; the caller must stop() it. `flags` go to the bundled server. */
+export async function reachTarget(
+  options: AttributeOptions,
+  signal: AbortSignal,
+  flags: readonly string[] = [],
+): Promise<Target> {
   const { url, serverCommand } = options;
   if (serverCommand !== undefined) {
     if (url === undefined)
@@ -184,7 +193,7 @@ export async function reachTarget(options: AttributeOptions, signal: AbortSignal
       );
     return startedByCommand(serverCommand, url, options, signal);
   }
-  if (url === undefined) return startedBundled(options, signal);
+  if (url === undefined) return startedBundled(options, signal, flags);
   const identity = await identify(url, options.model, signal);
   return {
     baseUrl: url,
