@@ -3,6 +3,7 @@
 import type { Socket } from 'node:net';
 import { buildConnector, Client } from 'undici';
 import type { Clock } from './clock.ts';
+import { directReads, serveDirectReads } from './direct-reads.ts';
 import { Exchange, type ExchangeOptions } from './exchange.ts';
 
 export interface ConnectionOptions {
@@ -22,6 +23,11 @@ export class Connection {
   readonly #connector: buildConnector.connector;
   readonly #origin: URL;
   readonly #headers: string[];
+  /** Not TLS. */
+  readonly #plain: boolean;
+  readonly #stampRead = () => {
+    this.readNs = this.#clock.nowNs();
+  };
   #socket: Socket | undefined;
   #opened: Socket | undefined;
   #exchange: Exchange | undefined;
@@ -33,12 +39,16 @@ export class Connection {
   constructor(options: ConnectionOptions) {
     this.#clock = options.clock;
     this.#origin = new URL(options.baseUrl);
+    this.#plain = this.#origin.protocol === 'http:';
     this.#headers = ['content-type', 'application/json', 'accept', 'text/event-stream'];
     this.#headers.push('accept-encoding', 'identity');
     if (options.apiKey !== undefined) {
       this.#headers.push('authorization', `Bearer ${options.apiKey}`);
     }
-    this.#connector = buildConnector({ timeout: options.connectTimeoutMs });
+    this.#connector = buildConnector({
+      timeout: options.connectTimeoutMs,
+      ...(this.#plain ? { onread: directReads(this.#stampRead) } : {}),
+    });
     this.#client = new Client(this.#origin.origin, {
       pipelining: 1,
       headersTimeout: 0,
@@ -116,10 +126,9 @@ export class Connection {
     this.connectionsOpened += 1;
     this.answersOnSocket = 0;
     this.#socket = socket;
+    if (this.#plain) serveDirectReads(socket);
     // Registered before undici's own listener, so the stamp precedes all decoding.
-    socket.on('readable', () => {
-      this.readNs = this.#clock.nowNs();
-    });
+    else socket.on('readable', this.#stampRead);
     socket.on('error', () => undefined);
   }
 
