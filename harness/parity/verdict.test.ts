@@ -177,8 +177,8 @@ test('a warning is set where the t interval would have decided otherwise', () =>
 
 test('a cell of two modes compares their places, and says when ours is in the slow one more often', () => {
   const p50 = axis('ttft.p50');
-  const judge = (highOurs: number, highCount: number) => {
-    const pairs = pairsOf('ttft.p50', around(0.6, 0.4, 16)).map((pair, index) => ({
+  const judge = (highOurs: number, highCount: number, n = 16) => {
+    const pairs = pairsOf('ttft.p50', around(0.6, 0.4, n)).map((pair, index) => ({
       ...pair,
       modes: {
         'ttft.p50': {
@@ -196,6 +196,8 @@ test('a cell of two modes compares their places, and says when ours is in the sl
   assert.equal(same.verdict, 'PASS', 'although the medians are 40 % apart');
   assert.ok(same.modes && Math.abs(same.modes.highShare.reference - 0.5) < 1e-12);
   assert.equal(judge(1000, 23).verdict, 'BELOW-FLOOR');
+  // Seven pairs reach 0.78 %, under 1.1 % but over the half of it that each of two modes has.
+  assert.equal(judge(1000, 23, 7).verdict, 'PENDING');
   assert.deepEqual([judge(900, 40).verdict, judge(900, 40).pending], ['PENDING', 'mode_share']);
 });
 
