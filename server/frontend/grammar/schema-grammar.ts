@@ -13,45 +13,21 @@ import {
   sequence,
 } from './grammar-node.ts';
 import { arrayOf, jsonRules, objectOf, SPACE } from './json-grammar.ts';
-
-type Schema = boolean | Readonly<Record<string, unknown>>;
-
-/** They describe and do not constrain. */
-const NOTES = new Set([
-  '$schema',
-  '$id',
-  '$comment',
-  '$defs',
-  'definitions',
-  'title',
-  'description',
-  'default',
-  'examples',
-  'deprecated',
-  'readOnly',
-  'writeOnly',
-  'format',
-  'strict',
-  'contentMediaType',
-]);
-const TYPES = ['object', 'array', 'string', 'integer', 'number', 'boolean', 'null'] as const;
-const KEYWORDS: Readonly<Record<(typeof TYPES)[number], readonly string[]>> = {
-  object: ['properties', 'required', 'additionalProperties', 'minProperties', 'maxProperties'],
-  array: ['items', 'minItems', 'maxItems', 'prefixItems'],
-  string: ['minLength', 'maxLength'],
-  integer: [],
-  number: [],
-  boolean: [],
-  null: [],
-};
-const KNOWN = new Set(['type', ...Object.values(KEYWORDS).flat()]);
-const DEEPEST = 48;
-const MOST_COUNTED = 4096;
+import {
+  asSchema,
+  DEEPEST,
+  KEYWORDS,
+  KNOWN,
+  MOST_COUNTED,
+  map,
+  NOTES,
+  type Schema,
+  TYPES,
+} from './schema-keywords.ts';
 
 const count = z.int().min(0).max(MOST_COUNTED);
 const names = z.array(z.string());
 const list = z.array(z.unknown());
-const map = z.record(z.string(), z.unknown());
 
 class SchemaCompiler {
   readonly #root: Schema;
@@ -288,13 +264,6 @@ class SchemaCompiler {
     if (unknown !== undefined)
       throw new GrammarError(`${unknown.slice(0, 60)} at ${pointer} is not supported`);
   }
-}
-
-function asSchema(value: unknown, pointer: string): Schema {
-  if (typeof value === 'boolean') return value;
-  const parsed = map.safeParse(value);
-  if (!parsed.success) throw new GrammarError(`${pointer.slice(0, 200)} is no schema`);
-  return parsed.data;
 }
 
 /** The JSON texts that the schema allows; GrammarError names what is wrong or not supported. */
