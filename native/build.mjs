@@ -1,5 +1,5 @@
 // Builds the addon with CMake; incremental, offline, and with one clear sentence when a tool is missing.
-// `--sanitize` builds the test program under ASan and UBSan, `--bench` the kernel benchmark.
+// `--tests` builds the test program, `--sanitize` the same under ASan and UBSan, `--bench` the kernel benchmark.
 import { spawnSync } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { availableParallelism } from 'node:os';
@@ -9,11 +9,12 @@ import { fileURLToPath } from 'node:url';
 const here = dirname(fileURLToPath(import.meta.url));
 const require = createRequire(import.meta.url);
 const sanitize = process.argv.includes('--sanitize');
-const target = sanitize
-  ? 'native_tests'
-  : process.argv.includes('--bench')
-    ? 'native_bench'
-    : 'addon';
+const target =
+  sanitize || process.argv.includes('--tests')
+    ? 'native_tests'
+    : process.argv.includes('--bench')
+      ? 'native_bench'
+      : 'addon';
 const buildFolder = join(here, sanitize ? 'build-sanitize' : 'build');
 
 function fail(sentence) {
