@@ -43,7 +43,13 @@ export function addressOf(segments: readonly Segment[], offset: number): number 
   return inside ? inside.address + offset - inside.offset : offset;
 }
 
-/** Parses `addr2line -a -f -i -C`: an address line, then pairs of function and file:line, innermost first. */
+/** Headers of compiler and libraries: a line in them says less than the line that they were inlined into. */
+const SYSTEM = /^(\/usr\/|\.\/)/;
+
+/**
+ * Parses `addr2line -a -f -i -C`: an address line, then pairs of function and file:line, innermost first. The line is
+ * the innermost that is not in a system header, or the innermost.
+ */
 export function parseAddr2line(text: string): Map<string, SourceLine> {
   const found = new Map<string, SourceLine>();
   let current: SourceLine | undefined;
@@ -58,10 +64,9 @@ export function parseAddr2line(text: string): Map<string, SourceLine> {
     else if (name === undefined) name = line;
     else {
       if (name !== '??') current.functions.push(name);
-      if (current.functions.length <= 1 && !line.startsWith('??:')) {
-        const plain = line.replace(/ \(discriminator \d+\)$/, '');
-        if (!plain.endsWith(':?') && !plain.endsWith(':0')) current.line = plain;
-      }
+      const plain = line.replace(/ \(discriminator \d+\)$/, '');
+      const better = current.line === NO_LINE || (SYSTEM.test(current.line) && !SYSTEM.test(plain));
+      if (better && !/:(\?|0)$/.test(plain)) current.line = plain;
       name = undefined;
     }
   }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { CLASS_PRESETS } from './class-presets.ts';
 import { type Folded, Folder, type PathNode, selfWeight } from './folding.ts';
 import { type Frame, PerfScriptParser, type Sample } from './perf-script-parser.ts';
 import { profileRoles } from './role-profile.ts';
@@ -69,6 +70,31 @@ test('a write to this host runs the peer on the sender, and that is a class of i
   );
   parser.end();
   assert.ok(found > 0, 'the recorded front end wrote to a client on the same host');
+});
+
+test('our kernels are told by their own rules, and kernel time under them stays kernel time', () => {
+  const classify = stackClassifier(CLASS_PRESETS['mxbench']);
+  const inside = [frame('mxbench::Engine::RunLayer'), frame('mxbench::Team::Run')];
+  const of = (symbol: string) => classify([frame(symbol), ...inside]);
+  assert.equal(of('mxbench::avx512::(anonymous namespace)::RunTokens<Mxfp4, 8>'), 'matrix');
+  assert.equal(of('mxbench::lanes::ScoreBlocks<mxbench::avx512::Lanes, 3, 4>'), 'attention');
+  assert.equal(of('mxbench::lanes::RmsNorm<mxbench::avx512::Lanes>'), 'normalisation-and-glue');
+  assert.equal(of('mxbench::avx512::Argmax'), 'sampling');
+  assert.equal(of('mxbench::Team::Barrier'), 'spin');
+  assert.equal(classify([...kernel('clear_page_rep', 'exc_page_fault'), ...inside]), 'page-faults');
+  assert.equal(classify([...kernel('futex_wait'), frame('mxbench::Team::Barrier')]), 'spin');
+  assert.equal(classify([frame('mxbench::Team::Work')]), 'spin');
+});
+
+test('native code that JavaScript called is not JavaScript', () => {
+  assert.equal(
+    stackClassifier()([frame('pack', '/x/addon.node'), frame('JS:*step a.js:1:1')]),
+    'other',
+  );
+  assert.equal(
+    stackClassifier()([frame('uv_hrtime', '/usr/bin/node'), frame('JS:*step a.js:1:1')]),
+    'javascript',
+  );
 });
 
 test("the arm's own rules come first", () => {

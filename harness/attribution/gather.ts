@@ -6,6 +6,7 @@ import { HarnessError } from '../errors.ts';
 import type { DriveResult } from '../load/drive.ts';
 import type { AttributeOptions, RulesFile } from './attribute-options.ts';
 import type { CaptureInput } from './capture.ts';
+import { CLASS_PRESETS } from './class-presets.ts';
 import { type OnCpuProfile, type ResolveFrame, readOnCpu } from './on-cpu.ts';
 import { copyPerfMaps, lookUp, type PerfMap, parsePerfMap } from './perf-map.ts';
 import { type PhaseCaptures, type PhaseName, runPhases } from './phases.ts';
@@ -100,7 +101,11 @@ export async function gather(input: GatherInput): Promise<Gathered> {
     map: parsePerfMap(readText(file)),
   }));
   const profile = captures.onCpu
-    ? await readOnCpu(captures.onCpu, stackClassifier(input.classes), resolver(maps))
+    ? await readOnCpu(
+        captures.onCpu,
+        stackClassifier([...input.classes, ...(CLASS_PRESETS[identity.kind] ?? [])]),
+        resolver(maps),
+      )
     : undefined;
   const trace = captures.sched ? await readSched(captures.sched) : undefined;
   return {

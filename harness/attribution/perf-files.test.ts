@@ -156,6 +156,13 @@ test('addr2line output with inlined functions gives the inner line and all funct
   assert.deepEqual(found.get('10'), { line: 'no line table', functions: [] });
 });
 
+test('a line in a system header gives way to the line that it was inlined into', () => {
+  const found = parseAddr2line(
+    '0x10\n_mm512_dpbusd\n/usr/lib/gcc/x86_64-linux-gnu/12/include/avx512fintrin.h:417\nRun\n/p/kernels/matrix.cc:88\n',
+  );
+  assert.equal(found.get('10')?.line, '/p/kernels/matrix.cc:88');
+});
+
 test('lines of a real binary are found in one batch and then come from the cache of its build id', async () => {
   const { program, remove } = buildKnownDuty();
   try {

@@ -30,6 +30,10 @@ export const classRuleSchema = z.strictObject({
   class: z.enum(STACK_CLASSES),
   symbol: z.string().min(1).describe('regular expression on the function name'),
   dso: z.string().min(1).optional().describe('regular expression on the binary'),
+  leaf: z
+    .boolean()
+    .optional()
+    .describe('true: only where the function itself runs, not what it calls'),
 });
 export type ClassRule = z.infer<typeof classRuleSchema>;
 
@@ -102,21 +106,41 @@ function isSpin(frames: readonly Frame[]): boolean {
 
 export type Classify = (frames: readonly Frame[]) => StackClass;
 
-/** A classifier (leaf-first frames to class) that tries the arm's own rules before the built-in ones. */
+interface CompiledRule {
+  class: StackClass;
+  symbol: RegExp;
+  dso: RegExp | undefined;
+  leaf: boolean;
+}
+
+/** The first rule that fits, from the leaf outwards; kernel time belongs to the kernel, unless the caller only waits. */
+function ownClass(
+  rules: readonly CompiledRule[],
+  frames: readonly Frame[],
+): StackClass | undefined {
+  const kernel = frames[0] !== undefined && inKernel(frames[0]);
+  for (const [depth, frame] of frames.entries())
+    for (const rule of rules) {
+      if ((rule.leaf && depth > 0) || (kernel && rule.class !== 'spin')) continue;
+      if (rule.symbol.test(frame.symbol) && (!rule.dso || rule.dso.test(frame.dso)))
+        return rule.class;
+    }
+  return undefined;
+}
+
+/** A classifier (leaf-first frames to class) that tries the given rules before the built-in ones. */
 export function stackClassifier(own: readonly ClassRule[] = []): Classify {
   const rules = own.map((rule) => ({
     class: rule.class,
     symbol: new RegExp(rule.symbol, 'u'),
     dso: rule.dso === undefined ? undefined : new RegExp(rule.dso, 'u'),
+    leaf: rule.leaf === true,
   }));
-  return (frames) => {
-    for (const frame of frames)
-      for (const rule of rules)
-        if (rule.symbol.test(frame.symbol) && (!rule.dso || rule.dso.test(frame.dso)))
-          return rule.class;
-    return builtInClass(frames);
-  };
+  return (frames) => ownClass(rules, frames) ?? builtInClass(frames);
 }
+
+/** Node's and V8's own binary, or code that V8 made. */
+const isNodesOwn = (frame: Frame) => /\/node$|\/perf-\d+\.map$/.test(frame.dso);
 
 function builtInClass(frames: readonly Frame[]): StackClass {
   const leaf = frames[0];
@@ -128,7 +152,8 @@ function builtInClass(frames: readonly Frame[]): StackClass {
   if (frames.some((frame) => COMPILE.test(frame.symbol))) return 'compile';
   for (const frame of frames)
     for (const [name, pattern] of WORK) if (pattern.test(frame.symbol)) return name;
-  if (frames.some((frame) => frame.symbol.startsWith('JS:'))) return 'javascript';
+  // Native code that JavaScript called is not JavaScript, but the engine's own helpers and builtins are.
+  if (/^(JS:|Builtins_|v8::)/.test(leaf.symbol) || isNodesOwn(leaf)) return 'javascript';
   if (frames.some((frame) => /_PyEval_|PyObject_/.test(frame.symbol))) return 'interpreter';
   return leaf.symbol === '[unknown]' ? 'unresolved' : 'other';
 }

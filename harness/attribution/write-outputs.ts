@@ -69,7 +69,7 @@ async function functionLines(analysis: Analysis): Promise<FunctionLines> {
     for (const f of functions) {
       const js = jsDefinition(f.symbol);
       const key = functionKey(f);
-      if (js) lines.set(key, `defined at ${js.file}:${js.line} (${js.tier})`);
+      if (js) lines.set(key, `defined at ${shorten(js.file)}:${js.line} (${js.tier})`);
       else if (isPerfMap(f.dso)) lines.set(key, 'no name in the perf map');
       else if (f.dso.startsWith('[')) lines.set(key, f.dso);
       else {
@@ -93,5 +93,9 @@ async function functionLines(analysis: Analysis): Promise<FunctionLines> {
 function describe(line: SourceLine | undefined): string {
   if (!line) return 'binary not found';
   const outer = line.functions.slice(1);
-  return outer.length > 0 ? `${line.line} (inlined into ${outer.at(-1)})` : line.line;
+  const where = shorten(line.line);
+  return outer.length > 0 ? `${where} (inlined into ${outer.at(-1)})` : where;
 }
+
+/** The last three parts of a path: where the project lies on this machine is no matter of the record. */
+const shorten = (path: string) => path.split('/').slice(-3).join('/');
