@@ -59,9 +59,9 @@ export class Deadlines {
       nowNs = monotonicNs();
     }
     // Only what was due when the turn began: what is added meanwhile lets the sockets have a turn first.
-    for (let due = this.#pop(nowNs); due !== undefined; due = this.#pop(nowNs)) {
-      due.run(monotonicNs());
-    }
+    const turn: Entry[] = [];
+    for (let due = this.#pop(nowNs); due !== undefined; due = this.#pop(nowNs)) turn.push(due);
+    for (const { run } of turn) run(monotonicNs());
     this.#running = false;
     this.#plan(monotonicNs());
   }
