@@ -223,6 +223,21 @@ TEST(blocks_before_the_first_and_past_the_last_key_are_never_read) {
   }
 }
 
+TEST(merging_a_span_whose_scores_are_far_below_adds_exactly_nothing) {
+  for (const Isa isa : AvailableIsas()) {
+    SetSubject("merge_span", KernelsFor(isa).name);
+    const std::vector<float> far(16, 1e6f);
+    std::vector<float> out(16, 0.0f);
+    float maximum = 0, sum = 1;
+    KernelsFor(isa).merge_span(16, -1000, 5, far.data(), &maximum, &sum, out.data());
+    CHECK(maximum == 0 && sum == 1);
+    for (const float value : out) CHECK(value == 0);
+    KernelsFor(isa).merge_span(16, 1000, 5, far.data(), &maximum, &sum, out.data());
+    CHECK(maximum == 1000 && sum == 5);
+    for (const float value : out) CHECK(value == 1e6f);
+  }
+}
+
 TEST(merging_spans_gives_the_softmax_over_all_keys) {
   for (const Isa isa : AvailableIsas()) {
     const Kernels& kernels = KernelsFor(isa);

@@ -167,6 +167,40 @@ TEST(every_mxfp4_scale_byte_and_code_gives_its_table_value) {
   }
 }
 
+TEST(integer_kernels_do_not_overflow_at_the_largest_weights_and_activations) {
+  struct Extreme {
+    WeightFormat format;
+    uint8_t byte;  // of every weight
+    double weight;
+  };
+  const Extreme extremes[] = {{WeightFormat::kMxfp4, 0x77, 6},
+                              {WeightFormat::kMxfp4, 0xff, -6},
+                              {WeightFormat::kQ8, 0x7f, 127},
+                              {WeightFormat::kQ8, 0x80, -128}};
+  for (const Extreme& extreme : extremes) {
+    std::vector<uint8_t> row(SourceBlockBytes(extreme.format), extreme.byte);
+    row[0] = extreme.format == WeightFormat::kMxfp4 ? 127 : 0;  // scale 1
+    if (extreme.format == WeightFormat::kQ8) row[1] = 0x3c;
+    Random random(1);
+    SourceRows rows(extreme.format, 0, 1, random);
+    rows.bytes.assign(kRowTile, row);
+    const std::vector<uint8_t> packed = PackRows(extreme.format, rows, 1, 1);
+    for (const Isa isa : AvailableIsas()) {
+      const Kernels& kernels = KernelsFor(isa);
+      SetSubject(Subject(extreme.format, ActivationFormat::kInt8), kernels.name);
+      for (const float sign : {1.0f, -1.0f}) {
+        const std::vector<float> inputs(kBlock, 127 * sign);
+        std::vector<uint8_t> tile(40);
+        kernels.pack[2](inputs.data(), 1, 0, 1, OffsetOf(extreme.format), tile.data());
+        float out[kRowTile];
+        kernels.matrix[static_cast<int>(extreme.format)][2](
+            {packed.data(), 1, 1, tile.data(), 1, out, kRowTile, false});
+        for (const float value : out) CHECK(value == sign * 127 * kBlock * extreme.weight);
+      }
+    }
+  }
+}
+
 TEST(products_of_scales_below_the_smallest_normal_float_count_as_zero) {
   std::vector<uint8_t> row(17, 0x77);  // all 6.0
   row[0] = 4;
