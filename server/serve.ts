@@ -36,7 +36,9 @@ export async function startServer(flags: ServeFlags): Promise<RunningServer> {
   const log = pino({ level: flags.logLevel }, pino.destination({ fd: 2, sync: true }));
   const loaded = await openModel(flags.model);
   nameThread('frontend');
-  const started = await startNativeEngine(loaded, flags);
+  const onFault = (error: unknown): void =>
+    log.error({ err: error }, 'a request was ended by a fault');
+  const started = await startNativeEngine(loaded, flags, onFault);
   const model = servedModel(loaded, flags);
   const admission = new Admission(flags.maxNumSeqs + flags.maxQueuedRequests);
   const { engine, maxModelLength } = started;
@@ -79,6 +81,7 @@ const PROMPT_LOGIT_ROWS = 64;
 async function startNativeEngine(
   loaded: LoadedModel,
   flags: ServeFlags,
+  onFault: (error: unknown) => void,
 ): Promise<{ engine: EngineClient; maxModelLength: number }> {
   const kvFormat = flags.kvFormat ?? (flags.activations === 'f32' ? 'f32' : 'bf16');
   const { kvBlocks, maxModelLength } = planMemory({
@@ -98,6 +101,7 @@ async function startNativeEngine(
   const { weightsPath, shape, tensors, eosIds } = loaded;
   try {
     const engine = await startEngine({
+      onFault,
       scheduler: {
         ...bounds,
         maxLogitRows: Math.min(bounds.maxTokensPerStep, bounds.maxSequences + PROMPT_LOGIT_ROWS),

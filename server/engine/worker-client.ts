@@ -5,6 +5,7 @@ import type {
   EngineClient,
   EngineDescription,
   EngineStats,
+  FailureReason,
   SequenceListener,
   VocabularyBytes,
 } from '../frontend/engine-client.ts';
@@ -22,6 +23,8 @@ import { readThreadMap } from './thread-map.ts';
 export interface EngineStart {
   scheduler: SchedulerOptions;
   runner: RunnerChoice;
+  /** Told of exceptions that ended one request, for the log. */
+  onFault(error: unknown): void;
 }
 
 /** The engine could not start; the message is one sentence for the person who started the server. */
@@ -45,7 +48,8 @@ export async function startEngine(start: EngineStart): Promise<EngineClient> {
   const wake = new Int32Array(new SharedArrayBuffer(4));
   const { port1, port2 } = new MessageChannel();
   const shared = { wake: wake.buffer, ring: ring.shared, stats: stats.shared };
-  const workerData: WorkerInput = { port: port2, ...shared, ...start };
+  const { scheduler, runner, onFault } = start;
+  const workerData: WorkerInput = { port: port2, ...shared, scheduler, runner };
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
   const worker = new Worker(new URL(`./engine-worker.${extension}`, import.meta.url), {
     workerData,
@@ -62,7 +66,7 @@ export async function startEngine(start: EngineStart): Promise<EngineClient> {
     worker.once('exit', () => reject(new Error('The engine thread ended while it was starting.')));
   });
   worker.removeAllListeners();
-  return new WorkerClient({ info, worker, port: port1, wake, ring, live: stats });
+  return new WorkerClient({ info, worker, port: port1, wake, ring, live: stats, onFault });
 }
 
 interface Parts {
@@ -72,6 +76,7 @@ interface Parts {
   wake: Int32Array;
   ring: StepRing;
   live: LiveStats;
+  onFault(error: unknown): void;
 }
 
 class WorkerClient implements EngineClient {
@@ -183,13 +188,33 @@ class WorkerClient implements EngineClient {
       const finish = (tokens[entry * TOKEN_STRIDE + 2] ?? 0) as FinishCode;
       if (finish !== 0) this.#listeners.delete(id);
       this.#touched.add(listener);
-      listener.onToken(id, tokens[entry * TOKEN_STRIDE + 1] ?? 0, finish, extras?.[entry]);
+      const token = tokens[entry * TOKEN_STRIDE + 1] ?? 0;
+      try {
+        listener.onToken(id, token, finish, extras?.[entry]);
+      } catch (error) {
+        this.#expel(listener, error);
+      }
     }
     const detokenisedNs = monotonicNs();
-    for (const listener of this.#touched) listener.onStepEnd();
+    for (const listener of this.#touched) {
+      try {
+        listener.onStepEnd();
+      } catch (error) {
+        this.#expel(listener, error);
+      }
+    }
     this.#touched.clear();
     this.#parts.ring.stamp(report.step, receivedNs, detokenisedNs, monotonicNs());
     for (const observer of this.#observers) observer(report.tokensRun, report.contextTokens);
+  }
+
+  /** One request's fault must not be the others': it alone is ended. */
+  #expel(listener: SequenceListener, error: unknown): void {
+    this.#touched.delete(listener);
+    const own = [...this.#listeners].filter(([, each]) => each === listener);
+    this.abort(own.map(([id]) => id));
+    this.#parts.onFault(error);
+    listener.onFailure('internal');
   }
 
   #spreadAdmitted(admitted: Int32Array, times: Float64Array | undefined): void {
@@ -209,7 +234,7 @@ class WorkerClient implements EngineClient {
     this.#failAll('died');
   }
 
-  #failAll(reason: 'died' | 'shutdown'): void {
+  #failAll(reason: FailureReason): void {
     const listeners = new Set(this.#listeners.values());
     this.#listeners.clear();
     for (const listener of listeners) listener.onFailure(reason);

@@ -32,6 +32,12 @@ export class Admission {
         'The server is shutting down; send the request elsewhere.',
       );
     }
+    if (sequences > this.#limit) {
+      throw new ServerError(
+        'invalid_request',
+        `The request brings ${sequences} sequences (prompts times n), but the server holds at most ${this.#limit}.`,
+      );
+    }
     if (this.#held + sequences > this.#limit) {
       throw new ServerError(
         'overloaded',

@@ -104,6 +104,7 @@ export function generationOf(
   const grammar = bounds.grammar ?? constraintOf(body);
   const minTokens = body.min_tokens ?? 0;
   for (const prompt of bounds.prompts) checkLengths(prompt, minTokens, bounds, engine);
+  checkLogprobs(bounds, body.n ?? 1, target);
   return {
     prompts: bounds.prompts,
     choicesPerPrompt: body.n ?? 1,
@@ -145,6 +146,24 @@ function checkLengths(
   if (minTokens <= limit) return;
   const message = `Invalid min_tokens: ${minTokens} is more than the ${limit} tokens that may be generated.`;
   throw new ServerError('invalid_request', message, { param: 'min_tokens' });
+}
+
+/** Entries of log-probabilities in one reply; each is some tens of bytes of JSON. */
+const MOST_LOGPROBS = 2_000_000;
+
+/** Refuses replies that would not fit in memory, such as the whole vocabulary for every token of a long prompt. */
+function checkLogprobs(bounds: GenerationBounds, choices: number, { model, engine }: Target): void {
+  const width = (top: number | undefined): number =>
+    top === undefined ? 0 : top < 0 ? model.vocabulary : top + 1;
+  let entries = 0;
+  for (const prompt of bounds.prompts) {
+    entries += choices * width(bounds.promptLogprobs) * prompt.ids.length;
+    entries += choices * width(bounds.logprobs) * limitFor(prompt, bounds, engine);
+  }
+  if (entries <= MOST_LOGPROBS) return;
+  const param = bounds.logprobs === undefined ? 'prompt_logprobs' : 'logprobs';
+  const message = `Invalid ${param}: the reply would hold ${entries} log-probabilities; ask for at most ${MOST_LOGPROBS}.`;
+  throw new ServerError('invalid_request', message, { param });
 }
 
 function checkPriority(priority: number | undefined, engine: EngineDescription): void {

@@ -50,6 +50,8 @@ export interface SequenceTimes {
   scheduledNs: number;
 }
 
+export type FailureReason = 'died' | 'shutdown' | 'internal';
+
 /** Receives what becomes of the sequences of one request. Never called within submit(). */
 export interface SequenceListener {
   /** One drawn token; `stepNs` is when its step ended. Nothing is to be written yet. */
@@ -58,8 +60,8 @@ export interface SequenceListener {
   onScheduled(id: number, cachedTokens: number, times: SequenceTimes): void;
   /** The step's tokens were all given; write now. Called once a step for each listener that got any. */
   onStepEnd(): void;
-  /** The engine died or shut down; no further call follows. */
-  onFailure(reason: 'died' | 'shutdown'): void;
+  /** The engine died or shut down, or the listener itself threw; no further call follows. */
+  onFailure(reason: FailureReason): void;
 }
 
 export interface EngineStats {

@@ -9,6 +9,7 @@ import type { Admission } from './admission.ts';
 import { Choice, type ChoiceOptions } from './choice.ts';
 import type {
   EngineClient,
+  FailureReason,
   SequenceListener,
   SequenceTimes,
   TokenExtras,
@@ -156,9 +157,9 @@ export class Generation implements SequenceListener {
     this.#sink.onNews(this);
   }
 
-  onFailure(reason: 'died' | 'shutdown'): void {
-    this.#cut(reason === 'died' ? 'error' : 'abort');
-    this.#sink.onError(reason === 'died' ? engineDied() : shutDown());
+  onFailure(reason: FailureReason): void {
+    this.#cut(reason === 'shutdown' ? 'abort' : 'error');
+    this.#sink.onError(FAILURES[reason]());
   }
 
   #giveUp(): void {
@@ -201,3 +202,10 @@ function shutDown(): ServerError {
     'The server was shut down before the reply was complete.',
   );
 }
+
+const FAILURES: Readonly<Record<FailureReason, () => ServerError>> = {
+  died: engineDied,
+  shutdown: shutDown,
+  internal: () =>
+    new ServerError('internal', 'The reply could not be made; the log of the server tells why.'),
+};

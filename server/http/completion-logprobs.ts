@@ -29,7 +29,7 @@ export class LogprobWriter {
       top_logprobs: [],
       text_offset: [],
     };
-    if (firstToken !== undefined) this.#add(lists, this.#name(firstToken), null, null);
+    if (firstToken !== undefined) this.#add(lists, firstToken, null, null);
     for (const entry of entries) {
       const top: Record<string, number> = {};
       entry.topIds.forEach((id, rank) => {
@@ -38,7 +38,7 @@ export class LogprobWriter {
       });
       const name = this.#name(entry.token);
       top[name] ??= finite(entry.logprob);
-      this.#add(lists, name, finite(entry.logprob), top);
+      this.#add(lists, entry.token, finite(entry.logprob), top);
     }
     return lists;
   }
@@ -49,15 +49,15 @@ export class LogprobWriter {
 
   #add(
     lists: CompletionLogprobs,
-    name: string,
+    token: number,
     logprob: number | null,
     top: Record<string, number> | null,
   ): void {
-    lists.tokens.push(name);
+    lists.tokens.push(this.#name(token));
     lists.token_logprobs.push(logprob);
     lists.top_logprobs.push(top);
     lists.text_offset.push(this.#offset);
-    this.#offset += name.length;
+    this.#offset += tokenName(this.#model, token, false).length;
   }
 }
 

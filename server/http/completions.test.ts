@@ -314,3 +314,16 @@ test('echo comes before the text, in a stream within the first event', async () 
   assert.ok(events[0].choices[0].text.startsWith('Hi'));
   assert.equal(events.map(({ choices }) => choices[0].text).join(''), whole.json.choices[0].text);
 });
+
+test('streams of several prompts and choices carry each its own text', async () => {
+  const body = { ...greedy, temperature: 1, seed: 5, prompt: ['one', 'two'], n: 2 };
+  const whole = await post(app, PATH, body);
+  const texts = ['', '', '', ''];
+  for (const { choices } of readEvents((await post(app, PATH, { ...body, stream: true })).text)) {
+    texts[choices[0].index] += choices[0].text;
+  }
+  assert.deepEqual(
+    texts,
+    whole.json.choices.map(({ text }: { text: string }) => text),
+  );
+});

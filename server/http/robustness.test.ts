@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { byteTokenizer } from '../testing/byte-tokenizer.ts';
 import {
   errorBody,
   get,
@@ -339,5 +340,43 @@ test('a prompt of megabytes is refused without keeping /health waiting', async (
       max_tokens: 1,
     });
     assert.equal(long.json.usage.prompt_tokens, 100);
+  });
+});
+
+test('a fault in one request ends that request alone', async () => {
+  const broken = byteTokenizer();
+  const tokenBytes = (id: number): Uint8Array => {
+    if (id === 66) throw new Error('this token cannot be read');
+    return broken.tokenBytes(id);
+  };
+  await withApp({ model: { tokenizer: { ...broken, tokenBytes } } }, async (app) => {
+    const ask = (id: number, stream: boolean) =>
+      post(app, PATH, { prompt: 'a', max_tokens: 5, allowed_token_ids: [id], stream });
+    const [bad, good, streamed] = await Promise.all([
+      ask(66, false),
+      ask(65, false),
+      ask(66, true),
+    ]);
+    assert.equal(bad?.status, 500);
+    assert.equal(streamed?.status, 500);
+    assert.equal(good?.json.choices[0].text, 'AAAAA');
+    await eventually(() => isIdle(app), 'its blocks are free');
+  });
+});
+
+test('a request of more sequences than the server holds is told so', async () => {
+  await withApp({ limit: 4 }, async (app) => {
+    assert.equal((await post(app, PATH, { prompt: ['a', 'b', 'c'], n: 2 })).status, 400);
+  });
+});
+
+test('log-probabilities that would not fit in memory are refused', async () => {
+  await withApp({ scheduler: { maxModelLength: 16_384, blockCount: 1024 } }, async (app) => {
+    const prompt = Array(9000).fill(1);
+    assert.equal((await post(app, PATH, { prompt, prompt_logprobs: -1 })).status, 400);
+    assert.equal(
+      (await post(app, PATH, { prompt: 'a', max_tokens: 9000, logprobs: -1 })).status,
+      400,
+    );
   });
 });

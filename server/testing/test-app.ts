@@ -84,7 +84,7 @@ function engineStart(options: TestAppOptions, { vocabulary, tokenizer }: ServedM
     ...(crashAtStep !== undefined && { crashAtStep }),
     ...(reply !== undefined && { script: [...tokenizer.encode(reply), EOS] }),
   };
-  return { scheduler, runner: { kind: 'fake', options: runner } };
+  return { scheduler, runner: { kind: 'fake', options: runner }, onFault: () => {} };
 }
 
 /** Starts it; close() must be called at the end of the test. */
