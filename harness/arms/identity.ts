@@ -56,6 +56,7 @@ const ourInfo = z.object({
     quantisation: z.string().nullish(),
     parameters: count.nullish(),
     file_bytes: count.nullish(),
+    sha256: z.string().regex(/^[0-9a-f]{64}$/),
     vocabulary: count,
   }),
 });
@@ -65,7 +66,9 @@ const llamaProps = z.object({
 });
 const vllmVersion = z.object({ version: text });
 
+/** A server that answers at all does so at once, but ours hashes its model file first. */
 const PROBE_TIMEOUT_MS = 5000;
+const INFO_TIMEOUT_MS = 300_000;
 
 /**
  * Asks the server who it is. `wantedModel` picks one of several served names. SERVER_WRONG when it lists no models or
@@ -90,7 +93,7 @@ export async function identify(
         : `${baseUrl} does not serve ${JSON.stringify(wantedModel)}; it serves ${names.join(', ')}.`;
     throw new HarnessError('SERVER_WRONG', problem, { hint: 'Name a served model with --model.' });
   }
-  const info = ourInfo.safeParse(await ask('/server_info'));
+  const info = ourInfo.safeParse(await getJson(`${root}/server_info`, signal, INFO_TIMEOUT_MS));
   if (info.success) return ours(served.id, info.data);
   const blank = strangers(served);
   const props = llamaProps.safeParse(await ask('/props'));
@@ -112,7 +115,6 @@ export async function identify(
 }
 
 function ours(id: string, info: z.infer<typeof ourInfo>): ServerIdentity {
-  const sha256 = info.config['modelSha256'];
   return {
     kind: 'mxbench',
     name: 'mxbench',
@@ -121,7 +123,7 @@ function ours(id: string, info: z.infer<typeof ourInfo>): ServerIdentity {
     resolvedConfig: info.config,
     model: {
       id,
-      sha256: typeof sha256 === 'string' && /^[0-9a-f]{64}$/.test(sha256) ? sha256 : null,
+      sha256: info.model.sha256,
       fileBytes: info.model.file_bytes ?? null,
       quantisation: info.model.quantisation ?? null,
       parameters: info.model.parameters ?? null,
@@ -154,7 +156,7 @@ function strangers(served: z.infer<typeof modelList>['data'][number]): ServerIde
 
 async function reach(url: string, signal: AbortSignal): Promise<unknown> {
   try {
-    const { status, json } = await get(url, signal);
+    const { status, json } = await get(url, signal, PROBE_TIMEOUT_MS);
     if (status === 200) return json;
     throw new Error(`it answers with HTTP status ${status}`);
   } catch (cause) {
@@ -178,9 +180,13 @@ function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-async function getJson(url: string, signal: AbortSignal): Promise<unknown> {
+async function getJson(
+  url: string,
+  signal: AbortSignal,
+  timeoutMs = PROBE_TIMEOUT_MS,
+): Promise<unknown> {
   try {
-    const { status, json } = await get(url, signal);
+    const { status, json } = await get(url, signal, timeoutMs);
     return status === 200 ? json : undefined;
   } catch {
     return undefined;
@@ -188,9 +194,13 @@ async function getJson(url: string, signal: AbortSignal): Promise<unknown> {
 }
 
 /** undici's own request: fetch refuses ports that browsers keep from pages, and servers do listen there. */
-async function get(url: string, signal: AbortSignal): Promise<{ status: number; json: unknown }> {
+async function get(
+  url: string,
+  signal: AbortSignal,
+  timeoutMs: number,
+): Promise<{ status: number; json: unknown }> {
   const response = await request(url, {
-    signal: AbortSignal.any([signal, AbortSignal.timeout(PROBE_TIMEOUT_MS)]),
+    signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
     reset: true,
   });
   const text = await response.body.text();

@@ -73,6 +73,11 @@ export class Workplace {
       .map(Number);
   }
 
+  /** Those of them whose command line holds the text. */
+  survivorsLike(part: string): number[] {
+    return this.survivors().filter((pid) => commandLineOf(pid).includes(part));
+  }
+
   /** Waits until nothing is left, a few seconds at most; resolves with what is left then. */
   async survivorsAtLast(): Promise<number[]> {
     for (let attempt = 0; attempt < 100 && this.survivors().length > 0; attempt += 1) {
@@ -84,6 +89,14 @@ export class Workplace {
   remove(): void {
     for (const pid of this.survivors()) process.kill(pid, 'SIGKILL');
     rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+function commandLineOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+  } catch {
+    return '';
   }
 }
 

@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { test } from 'node:test';
 import { startEmitterProcess } from '../emitter/emitter-process.ts';
 import { listPaths, readRecord } from '../record/store.ts';
@@ -65,28 +63,5 @@ test('a second run at the same time is refused with the pid of the first, and th
     const third = await place.bench(...shortSweep('--url', url, '--concurrency', '1'));
     assert.ok(third.code === 0 || third.code === 3, third.stderr);
     assert.equal(listPaths(place.records).length, 1);
-  });
-});
-
-test('killing bench at random moments leaves no process, no lock, and no half record that parses', async () => {
-  await withSlowEmitter(async (url, place) => {
-    const seed = 20_261;
-    for (let round = 0; round < 6; round += 1) {
-      const bench = place.start(...shortSweep('--url', url, '--concurrency', '1'));
-      const waitMs = 100 + ((seed * (round + 1)) % 900);
-      await new Promise((resolve) => setTimeout(resolve, waitMs));
-      bench.child.kill('SIGKILL');
-      await bench.finished;
-    }
-    assert.deepEqual(await place.survivorsAtLast(), []);
-    const last = await place.bench(...shortSweep('--url', url, '--concurrency', '1'));
-    assert.ok(last.code === 0 || last.code === 3, last.stderr);
-    for (const path of listPaths(place.records)) readRecord(path);
-    const partial = (folder: string) =>
-      readdirSync(folder, { recursive: true })
-        .map(String)
-        .filter((name) => name.includes('.partial'));
-    assert.deepEqual(partial(place.folder), []);
-    assert.ok(existsSync(join(place.folder, 'BENCHMARKS.md')));
   });
 });
