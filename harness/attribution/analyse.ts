@@ -4,6 +4,7 @@ import { analyseWaiting, type Waiting } from './analyse-waiting.ts';
 import type { Analysis, CaptureInput, PhaseSummary } from './capture.ts';
 import { factsOf, hostSummary } from './capture-facts.ts';
 import { judge } from './decision.ts';
+import { type Gap, type GapRun, gapAgainst } from './gap.ts';
 import { checkGates } from './gates.ts';
 import { burstStarts, clip, streamPace, tokensIn, tpotOf } from './load-window.ts';
 import type { OnCpuProfile } from './on-cpu.ts';
@@ -116,6 +117,20 @@ function waterfallOf(
   return { waterfall: { ...waterfall(steps, clipped, input.originNs), missing } };
 }
 
+/** This capture's decode-only steps as one run, and the gap where a reference was given. */
+function gapOf(
+  { reference }: CaptureInput,
+  fall: Waterfall | undefined,
+): { decodeRun?: GapRun; gap?: Gap } {
+  if (!fall || fall.decodeOnly.steps === 0) return {};
+  const { periodMs, spanMs } = fall.decodeOnly;
+  const decodeRun = { periodMs, spanMs };
+  if (!reference) return { decodeRun };
+  const ours = { name: reference.ours, method: reference.side.method, steps: 'decode' as const };
+  const runs = [...reference.earlier, decodeRun];
+  return { decodeRun, gap: gapAgainst({ ...ours, runs }, reference.side) };
+}
+
 /** Analyses one capture. Verdicts are VOID when a gate failed, whatever the figures say. */
 export function analyse(input: CaptureInput): Analysis {
   const { captures } = input;
@@ -140,6 +155,7 @@ export function analyse(input: CaptureInput): Analysis {
   const serverCores =
     costs.windowNs > 0 ? costs.roles.reduce((sum, r) => sum + r.runNs, 0) / costs.windowNs : 0;
   const waiting = waitingOf(input, roles);
+  const fall = waterfallOf(input, free, clipped);
   const draft = {
     phases,
     stepMs,
@@ -148,7 +164,8 @@ export function analyse(input: CaptureInput): Analysis {
     diedNs: costs.diedNs,
     profiles: profiled(input, roles, costs.roles),
     ...(waiting ? { waiting } : {}),
-    ...waterfallOf(input, free, clipped),
+    ...fall,
+    ...gapOf(input, fall.waterfall),
     streams: streamPace(clipped),
     host: hostSummary(free, serverCores, input.ticksPerSecond),
   };
@@ -161,7 +178,8 @@ export function analyse(input: CaptureInput): Analysis {
     profiles: draft.profiles,
     ...(waiting ? { waiting } : {}),
     ...(tracedSteps === undefined ? {} : { tracedSteps }),
-    ...input.rest,
+    ...(draft.gap ? { gap: draft.gap } : {}),
+    ...(input.slopes ? { slopes: input.slopes } : {}),
   };
   const judgements = judge(input.premises, (premise) => evidenceFor(premise, measured), gates);
   return { ...draft, gates, judgements };

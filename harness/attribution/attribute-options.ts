@@ -53,7 +53,8 @@ export const attributeOptions = z.object({
   }),
   against: path.optional().meta({
     value: 'FOLDER',
-    description: 'evidence of an earlier capture, for a differential flame graph',
+    description:
+      'captures of a reference server at the same load: splits the gap, and draws a differential flame graph',
   }),
   inputTokens: wholeFlag(1, 1_000_000)
     .default(1024)

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { judgementSchema } from './decision.ts';
 import { evidenceFileSchema } from './evidence.ts';
 import { gateSchema } from './gates.ts';
+import { roleCountersSchema } from './hardware.ts';
 import { quantitySchema } from './quantity.ts';
 import { rightsSchema } from './rights.ts';
 import { STACK_CLASSES } from './symbol-classes.ts';
@@ -104,7 +105,16 @@ const stageTimeSchema = z.strictObject({
   p50Ms: z.number(),
   p99Ms: z.number(),
 });
-const stepsSchema = z.strictObject({ steps: z.number().int(), periodMs: z.number() });
+const stepsSchema = z.strictObject({
+  steps: z.number().int(),
+  periodMs: z.number(),
+  spanMs: z.number().describe('forward and sampling'),
+});
+const gapPartSchema = z.strictObject({
+  ms: z.number(),
+  se: z.number().nullable(),
+  interval: z.strictObject({ low: z.number().nullable(), high: z.number().nullable() }),
+});
 const waterfallSchema = z.strictObject({
   steps: z.number().int(),
   decodeOnly: stepsSchema,
@@ -159,6 +169,21 @@ export const attributionBodySchema = z.strictObject({
     meanItlMs: z.number(),
     stallShare: z.number().describe('time in gaps beyond twice the median, less the median'),
   }),
+  decodeRun: z
+    .strictObject({ periodMs: z.number(), spanMs: z.number() })
+    .nullable()
+    .describe('what this capture adds to a comparison: its decode-only steps'),
+  gap: z
+    .strictObject({
+      reference: z.string(),
+      method: z.string(),
+      runs: z.tuple([z.number().int(), z.number().int()]).describe('ours, reference'),
+      total: gapPartSchema,
+      span: gapPartSchema,
+      residual: gapPartSchema,
+    })
+    .nullable(),
+  hardware: z.array(roleCountersSchema).nullable().describe('null where the host has no counters'),
   injection: z
     .strictObject({
       seam: z.enum(['engine', 'frontend']),

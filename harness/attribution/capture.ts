@@ -4,6 +4,7 @@ import type { RequestTimeline } from '../client/timeline.ts';
 import type { RoleCost } from './analyse-busy.ts';
 import type { Waiting } from './analyse-waiting.ts';
 import type { Judgement } from './decision.ts';
+import type { Gap, GapRun, GapSide } from './gap.ts';
 import type { CaptureFacts, Gate, HostFacts, PhaseMean } from './gates.ts';
 import type { StreamPace } from './load-window.ts';
 import type { OnCpuProfile } from './on-cpu.ts';
@@ -32,7 +33,9 @@ export interface CaptureInput {
   ticksPerSecond: number;
   kernelNames: boolean;
   premises: readonly Premise[];
-  rest?: Pick<Measured, 'gap' | 'slopes'>;
+  slopes?: Measured['slopes'];
+  /** The other side of a gap, and our own earlier captures of the same load. */
+  reference?: { ours: string; earlier: readonly GapRun[]; side: GapSide };
   positiveControl?: CaptureFacts['positiveControl'];
 }
 
@@ -57,6 +60,8 @@ export interface Analysis {
   waiting?: Waiting;
   waterfall?: Waterfall;
   streams: StreamPace;
+  decodeRun?: GapRun;
+  gap?: Gap;
   host: HostSummary;
   gates: Gate[];
   judgements: Judgement[];

@@ -7,6 +7,7 @@ import type { DriveResult } from '../load/drive.ts';
 import type { AttributeOptions, RulesFile } from './attribute-options.ts';
 import type { CaptureInput } from './capture.ts';
 import { CLASS_PRESETS } from './class-presets.ts';
+import { type CounterReading, countHardware } from './hardware.ts';
 import { type OnCpuProfile, type ResolveFrame, readOnCpu } from './on-cpu.ts';
 import { copyPerfMaps, lookUp, type PerfMap, parsePerfMap } from './perf-map.ts';
 import { type PhaseCaptures, type PhaseName, runPhases } from './phases.ts';
@@ -28,6 +29,8 @@ export interface Gathered {
   result: DriveResult;
   profile?: OnCpuProfile;
   trace?: SchedTrace;
+  /** Hardware counters by thread, where the host has them. */
+  counters?: CounterReading[];
   steps?: CaptureInput['steps'];
   declared: DeclaredRoles;
   mapNotes: string[];
@@ -75,6 +78,7 @@ export async function gather(input: GatherInput): Promise<Gathered> {
   let captures: PhaseCaptures;
   let result: DriveResult;
   let steps: Gathered['steps'];
+  let counters: CounterReading[] | undefined;
   const hasSteps = await collector.start();
   const declared = await declaredRoles(baseUrl);
   try {
@@ -90,6 +94,8 @@ export async function gather(input: GatherInput): Promise<Gathered> {
       signal,
       onPhase: (name, seconds) => events.onPhase(name, seconds),
     });
+    // After the last free phase, so that counting disturbs nothing.
+    if (options.perf && rights.hardwareCounters) counters = await countHardware(captures.pids, 3);
   } finally {
     if (hasSteps) steps = await collector.stop();
     result = await load.stop();
@@ -114,6 +120,7 @@ export async function gather(input: GatherInput): Promise<Gathered> {
     declared,
     ...(profile ? { profile } : {}),
     ...(trace ? { trace } : {}),
+    ...(counters ? { counters } : {}),
     ...(hasSteps && steps ? { steps } : {}),
     mapNotes: maps.flatMap(mapNote),
     reportSeconds: (performance.now() - started) / 1e3,

@@ -5,9 +5,12 @@ import { buildIdOf } from './addr2line.ts';
 import type { AttributeOptions } from './attribute-options.ts';
 import type { AttributionBody } from './attribution-record.ts';
 import type { Analysis } from './capture.ts';
+import type { GapPart } from './gap.ts';
+import { type CounterReading, countersByRole } from './hardware.ts';
 import type { InjectionResult } from './injection-run.ts';
 import type { OnCpuProfile } from './on-cpu.ts';
 import type { Rights } from './rights.ts';
+import { UNMAPPED } from './roles.ts';
 import type { Target } from './target.ts';
 import { type FunctionLines, functionKey } from './write-outputs.ts';
 
@@ -16,10 +19,12 @@ export interface BodyInput {
   target: Target;
   rights: Rights;
   analysis: Analysis;
-  gathered: { result: DriveResult; profile?: OnCpuProfile };
+  gathered: { result: DriveResult; profile?: OnCpuProfile; counters?: CounterReading[] };
   lines: FunctionLines;
   notes: string[];
   injected?: InjectionResult;
+  /** Name of the other side of the gap. */
+  reference?: string;
 }
 
 const finite = (value: number) => (Number.isFinite(value) ? value : null);
@@ -73,6 +78,11 @@ export async function bodyOf(input: BodyInput): Promise<AttributionBody> {
     waiting: waitingOf(analysis),
     waterfall: analysis.waterfall ?? null,
     streams: analysis.streams,
+    decodeRun: analysis.decodeRun ?? null,
+    gap: gapOf(analysis, input.reference ?? ''),
+    hardware: gathered.counters
+      ? countersByRole(gathered.counters, (tid) => analysis.roles.get(tid) ?? UNMAPPED)
+      : null,
     injection: injectionOf(input.injected),
     host: {
       cpus: analysis.host.cpus,
@@ -84,6 +94,24 @@ export async function bodyOf(input: BodyInput): Promise<AttributionBody> {
     judgements: analysis.judgements,
     evidence: [],
     notes: input.notes,
+  };
+}
+
+function gapOf({ gap }: Analysis, reference: string): AttributionBody['gap'] {
+  if (!gap) return null;
+  const part = ({ ms, se, interval }: GapPart) => ({
+    ms,
+    se: finite(se),
+    interval: { low: finite(interval.low), high: finite(interval.high) },
+  });
+  const { method, runs, total, span, residual } = gap;
+  return {
+    reference,
+    method,
+    runs,
+    total: part(total),
+    span: part(span),
+    residual: part(residual),
   };
 }
 

@@ -19,9 +19,10 @@ import {
 import { parsePremises } from './premise.ts';
 import { ticksPerSecond } from './proc-tree.ts';
 import { bodyOf } from './record-body.ts';
+import { earlierRuns, referenceSide, referenceTree } from './reference.ts';
 import { probeRights, type Rights } from './rights.ts';
 import { type RoleRules, resolveRules } from './roles.ts';
-import { reachTarget } from './target.ts';
+import { reachTarget, type Target } from './target.ts';
 import { writeOutputs } from './write-outputs.ts';
 
 export interface Attributed {
@@ -46,6 +47,24 @@ function readRules(file: string | undefined): RulesFile {
   throw new HarnessError('INVALID_FILE', `${file}: ${issue?.path.join('.')} ${issue?.message}`);
 }
 
+/** What is known before anything is measured: a wrong file or a missing right is told before a server is started. */
+async function prepare(options: AttributeOptions) {
+  const rules = readRules(options.rules);
+  const premises =
+    options.premise === undefined ? [] : parsePremises(readText(options.premise), options.premise);
+  const side = options.against === undefined ? undefined : referenceSide(options.against, options);
+  const tree = options.against === undefined ? undefined : referenceTree(options.against);
+  const rights = await probeRights();
+  if (options.perf && rights.perf === null)
+    throw new HarnessError('USAGE', 'perf is not installed', {
+      hint: 'Install it (Debian: apt-get install linux-perf), or leave --perf out: busy time and the waterfall work without.',
+    });
+  return { rules, premises, side, tree, rights, before: machineState(watchedFolders()) };
+}
+type Prepared = Awaited<ReturnType<typeof prepare>>;
+
+const watchedFolders = () => [process.cwd(), tmpdir()];
+
 /** Runs the attribution; `folder` is new and ours. Whatever was started is ended, also on the way out by an error. */
 export async function attribute(
   options: AttributeOptions,
@@ -53,21 +72,14 @@ export async function attribute(
   events: AttributeEvents,
   signal: AbortSignal,
 ): Promise<Attributed> {
-  const rules = readRules(options.rules);
-  const premises =
-    options.premise === undefined ? [] : parsePremises(readText(options.premise), options.premise);
-  const before = machineState([process.cwd(), tmpdir()]);
-  const rights = await probeRights();
-  if (options.perf && rights.perf === null)
-    throw new HarnessError('USAGE', 'perf is not installed', {
-      hint: 'Install it (Debian: apt-get install linux-perf), or leave --perf out: busy time and the waterfall work without.',
-    });
+  const prepared = await prepare(options);
   mkdirSync(folder, { recursive: true });
   const injected = await injection(options, events, signal);
   events.onStage('reaching the server');
   const target = await reachTarget(options, signal);
   let gathered: Gathered;
   try {
+    const { rights, rules } = prepared;
     gathered = await gather({
       options,
       folder,
@@ -81,6 +93,31 @@ export async function attribute(
     events.onStage('stopping the server');
     await target.stop();
   }
+  events.onStage('writing the evidence');
+  return conclude({
+    options,
+    folder,
+    target,
+    prepared,
+    gathered,
+    ...(injected ? { injected } : {}),
+  });
+}
+
+interface Conclusion {
+  options: AttributeOptions;
+  folder: string;
+  target: Target;
+  prepared: Prepared;
+  gathered: Gathered;
+  injected?: InjectionResult;
+}
+
+/** Analyses what was gathered and writes it down. */
+async function conclude(input: Conclusion): Promise<Attributed> {
+  const { options, folder, target, prepared, gathered, injected } = input;
+  const { rights, side } = prepared;
+  const name = target.identity.name;
   const analysis = analyse({
     captures: gathered.captures,
     ...(gathered.profile ? { profile: gathered.profile } : {}),
@@ -88,21 +125,18 @@ export async function attribute(
     ...(gathered.steps ? { steps: gathered.steps } : {}),
     timelines: gathered.result.timelines,
     originNs: Number(gathered.result.originNs),
-    rules: resolveRules(rules.roles ?? PRESETS[target.identity.kind] ?? 'node'),
+    rules: resolveRules(prepared.rules.roles ?? PRESETS[target.identity.kind] ?? 'node'),
     declared: gathered.declared,
     ticksPerSecond: ticksPerSecond(),
     kernelNames: rights.kernelNames,
-    premises,
+    premises: prepared.premises,
+    ...(side
+      ? { reference: { ours: name, earlier: earlierRuns(options.evidence, name, options), side } }
+      : {}),
     ...(injected ? injectionEvidence(injected) : {}),
   });
-  events.onStage('writing the evidence');
-  const against = options.against;
-  const lines = await writeOutputs(folder, target.identity.name, analysis, against);
-  const notes = notesOf(
-    gathered,
-    rights,
-    leftBehind(before, machineState([process.cwd(), tmpdir()])),
-  );
+  const lines = await writeOutputs(folder, name, analysis, prepared.tree);
+  const left = leftBehind(prepared.before, machineState(watchedFolders()));
   const draft = await bodyOf({
     options,
     target,
@@ -110,8 +144,9 @@ export async function attribute(
     analysis,
     gathered,
     lines,
-    notes,
+    notes: notesOf(gathered, rights, left),
     ...(injected ? { injected } : {}),
+    ...(side ? { reference: side.name } : {}),
   });
   writeFileSync(join(folder, 'attribution.json'), `${JSON.stringify(draft, null, 1)}\n`);
   const files = pruneEvidence(folder, await listEvidence(folder), options.keepMegabytes * 1e6);
@@ -139,7 +174,7 @@ async function injection(
 function injectionEvidence({ injection: { seam, delayUs }, slope }: InjectionResult) {
   const delayMs = delayUs / 1e3;
   return {
-    rest: { slopes: new Map([[SEAM_ROLES[seam], slope]]) },
+    slopes: new Map([[SEAM_ROLES[seam], slope]]),
     ...(seam === 'engine'
       ? { positiveControl: { injectedMs: delayMs, recoveredMs: slope.slope * delayMs } }
       : {}),

@@ -1,6 +1,7 @@
 // What a person is shown of an attribution, as tables of plain text cells: busy, classes and functions, waiting, waterfall,
 // verdicts, gates. It formats numbers and nothing else; whoever prints it chooses the borders.
 import type { AttributionBody } from './attribution-record.ts';
+import { ms, percent, summaryLines, us } from './summary-lines.ts';
 
 export interface SummaryTable {
   title: string;
@@ -13,10 +14,6 @@ export interface Summary {
   lines: string[];
 }
 
-const ms = (value: number | null | undefined) =>
-  value === null || value === undefined || !Number.isFinite(value) ? '-' : value.toFixed(3);
-const us = (value: number) => (Number.isFinite(value) ? value.toFixed(1) : '-');
-const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
 const range = ({ low, high }: { low: number; high: number }) =>
   `${percent(low)} to ${percent(high)}`;
 const rank = ({ best, worst }: { best: number; worst: number }) =>
@@ -203,57 +200,6 @@ function phaseTable(body: AttributionBody): SummaryTable {
   };
 }
 
-function verdictLines(body: AttributionBody): string[] {
-  return body.judgements.map(
-    ({ premise, verdict, reason, wouldChange }) =>
-      `${verdict}: "${premise.statement}" (${reason}${verdict === 'INCONCLUSIVE' || verdict === 'VOID' ? `; what would change it: ${wouldChange}` : ''})`,
-  );
-}
-
-function gateLines(body: AttributionBody): string[] {
-  const failed = body.gates.filter((gate) => gate.status === 'failed');
-  if (failed.length > 0) return failed.map((gate) => `gate failed: ${gate.name}: ${gate.detail}`);
-  const passed = body.gates.filter((gate) => gate.status === 'passed').length;
-  return [`${passed} gates passed, ${body.gates.length - passed} not recorded`];
-}
-
-function streamLine({ streams }: AttributionBody): string {
-  return `streams: median ITL ${ms(streams.medianItlMs)} ms, mean ITL ${ms(streams.meanItlMs)} ms, ${percent(streams.stallShare)} of the time in stalls of more than twice the median`;
-}
-
-function injectionLine({ injection }: AttributionBody): string[] {
-  if (!injection) return [];
-  const { seam, delayUs, slope, interval, verdict, runs } = injection;
-  return [
-    `injected ${delayUs} us a step at the ${seam}: TPOT moves ${slope.toFixed(3)} ms per ms [${interval.low.toFixed(3)}, ${interval.high.toFixed(3)}] over ${runs.length} runs, so it is ${verdict}`,
-  ];
-}
-
-function stepsLine({ waterfall }: AttributionBody): string[] {
-  if (!waterfall) return [];
-  const { decodeOnly, withPrefill, missing } = waterfall;
-  return [
-    `steps: ${decodeOnly.steps} of decode only at ${ms(decodeOnly.periodMs)} ms, ${withPrefill.steps} with prefill at ${ms(withPrefill.periodMs)} ms, ${missing} missing`,
-  ];
-}
-
-/** GC is a mechanism, not a thread: it is summed over all roles. */
-function gcLine({ profile }: AttributionBody): string[] {
-  const gc = profile
-    .flatMap((one) => one.classes)
-    .filter((one) => one.class === 'gc')
-    .reduce((sum, one) => sum + one.msPerStep, 0);
-  return gc > 0 ? [`garbage collection over all threads: ${ms(gc)} ms/step`] : [];
-}
-
-function loopLine({ waiting }: AttributionBody): string[] {
-  if (!waiting || waiting.engineSleep.length === 0) return [];
-  const parts = waiting.engineSleep.map(
-    (one) => `${one.waker} ${one.count} times (${(one.sleptNs / 1e6).toFixed(1)} ms)`,
-  );
-  return [`the engine's sleep was ended by: ${parts.join(', ')}`];
-}
-
 /** Everything that the terminal shows of a record, most important last. */
 export function summarise(body: AttributionBody): Summary {
   return {
@@ -264,15 +210,6 @@ export function summarise(body: AttributionBody): Summary {
       ...waitingTables(body),
       ...waterfallTable(body),
     ],
-    lines: [
-      streamLine(body),
-      ...stepsLine(body),
-      ...loopLine(body),
-      ...gcLine(body),
-      ...injectionLine(body),
-      ...body.notes,
-      ...gateLines(body),
-      ...verdictLines(body),
-    ],
+    lines: summaryLines(body),
   };
 }

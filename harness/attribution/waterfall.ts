@@ -26,8 +26,9 @@ export interface Waterfall {
   /** Steps whose predecessor was recorded too. */
   steps: number;
   /** Steps without and with prefill tokens: mean period, ms. */
-  decodeOnly: { steps: number; periodMs: number };
-  withPrefill: { steps: number; periodMs: number };
+  /** The span is forward and sampling: what the engine computes. */
+  decodeOnly: { steps: number; periodMs: number; spanMs: number };
+  withPrefill: { steps: number; periodMs: number; spanMs: number };
   loop: StageTime[];
   way: StageTime[];
   /** Where TPOT of the matched requests goes, ms per token; the parts and `unexplained` sum to `tpot`. */
@@ -221,6 +222,10 @@ export function waterfall(
   const mean = (list: readonly StepPeriod[]) => ({
     steps: list.length,
     periodMs: list.reduce((sum, p) => sum + p.periodNs, 0) / Math.max(1, list.length) / 1e6,
+    spanMs:
+      list.reduce((sum, { stages }) => sum + stages.forward + stages.sample, 0) /
+      Math.max(1, list.length) /
+      1e6,
   });
   const ways = periods.map((period) => wayOf(period.step));
   const way = WAY_STAGES.slice(0, 3).flatMap((stage) => {

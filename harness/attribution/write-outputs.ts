@@ -1,10 +1,7 @@
 // Writes what a capture gives to other tools: flame graphs, folded stacks, speedscope, Firefox Profiler; and looks up the
 // source lines of the top functions. Everything lies in the evidence folder.
-import { readFileSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { z } from 'zod';
-import { HarnessError } from '../errors.ts';
 import { type SourceLine, sourceLines } from './addr2line.ts';
 import type { Analysis } from './capture.ts';
 import { flameDiffHtml, flameHtml } from './flame-html.ts';
@@ -12,15 +9,6 @@ import { type FlameNode, flameDiff, flameTree, foldedStacks } from './flame-tree
 import { isPerfMap } from './folding.ts';
 import { jsDefinition } from './perf-map.ts';
 import { firefoxProfile, speedscope } from './profile-files.ts';
-
-const flameSchema: z.ZodType<FlameNode> = z.lazy(() =>
-  z.strictObject({
-    name: z.string(),
-    samples: z.number(),
-    ms: z.number(),
-    children: z.array(flameSchema),
-  }),
-);
 
 /** Where a function is: key "dso\tsymbol" to "file:line" or what is known instead. */
 export type FunctionLines = ReadonlyMap<string, string>;
@@ -32,7 +20,7 @@ export async function writeOutputs(
   folder: string,
   name: string,
   analysis: Analysis,
-  against: string | undefined,
+  reference: FlameNode | undefined,
 ): Promise<FunctionLines> {
   const { profiles, stepMs } = analysis;
   if (profiles.length === 0) return new Map();
@@ -43,26 +31,15 @@ export async function writeOutputs(
   write('stacks.folded', foldedStacks(profiles));
   write('profile.speedscope.json', JSON.stringify(speedscope(name, profiles)));
   write('profile.firefox.json', JSON.stringify(firefoxProfile(name, 1, profiles)));
-  if (against !== undefined)
+  if (reference)
     write(
       'flame-diff.html',
-      flameDiffHtml(`${name}: change of CPU per step`, flameDiff(readTree(against), tree)),
+      flameDiffHtml(`${name}: change of CPU per step`, flameDiff(reference, tree)),
     );
-  return functionLines(analysis);
+  return functionLines(analysis, join(folder, '..', 'source-lines'));
 }
 
-function readTree(folder: string): FlameNode {
-  const file = join(folder, 'flame.json');
-  try {
-    return flameSchema.parse(JSON.parse(readFileSync(file, 'utf8')));
-  } catch (cause) {
-    throw new HarnessError('INVALID_FILE', `${file} is no flame graph of an earlier capture`, {
-      cause,
-    });
-  }
-}
-
-async function functionLines(analysis: Analysis): Promise<FunctionLines> {
+async function functionLines(analysis: Analysis, cache: string): Promise<FunctionLines> {
   const lines = new Map<string, string>();
   const byDso = new Map<string, { key: string; ip: string }[]>();
   for (const { functions } of analysis.profiles)
@@ -78,7 +55,6 @@ async function functionLines(analysis: Analysis): Promise<FunctionLines> {
         byDso.set(f.dso, list);
       }
     }
-  const cache = join(tmpdir(), 'bench-source-lines');
   for (const [dso, list] of byDso) {
     const found = await sourceLines(
       dso,
