@@ -1,9 +1,8 @@
 // Which optional request fields a make of server understands. A field that a server does not know is not sent to it,
 // so that a strict server does not refuse the request. It says nothing about how to start a server.
 
-export const SERVER_KINDS = ['mxbench', 'vllm', 'sglang', 'llama.cpp', 'openai'] as const;
 /** 'openai' is any other server that speaks the API and promises nothing more. */
-export type ServerKind = (typeof SERVER_KINDS)[number];
+export type ServerKind = 'mxbench' | 'vllm' | 'sglang' | 'llama.cpp' | 'openai';
 
 export interface Dialect {
   kind: ServerKind;

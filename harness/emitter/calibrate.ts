@@ -26,7 +26,7 @@ export interface CalibrateOptions {
   onProgress?: (progress: { done: number; total: number; what: string }) => void;
 }
 
-export interface CalibrationCell {
+interface CalibrationCell {
   concurrency: number;
   requests: number;
   failed: number;
@@ -50,7 +50,7 @@ export interface CalibrationCell {
   achievedConcurrency: number;
 }
 
-export interface ClientCost {
+interface ClientCost {
   concurrency: number;
   requests: number;
   /** Difference of a long and a short run, so that what a request costs beside its tokens cancels. */

@@ -1,9 +1,9 @@
 // The one table of metric definitions: what each number means, in words and as a formula, so that reports, records and
 // gates say the same. A change of a formula is a new id: numbers of one id can always be compared.
 
-export type MetricFamily = 'latency' | 'throughput' | 'load' | 'memory' | 'self';
+type MetricFamily = 'latency' | 'throughput' | 'load' | 'memory' | 'self';
 /** What better means. 'neither': a fact about the run, not a merit. */
-export type Direction = 'lower' | 'higher' | 'neither';
+type Direction = 'lower' | 'higher' | 'neither';
 
 export interface MetricDefinition {
   id: string;

@@ -7,7 +7,7 @@ import { type Implausibility, implausibilities } from './plausibility.ts';
 import { appendGaps, type LatencyStart, requestMetrics } from './request-metrics.ts';
 
 /** Service-level objectives; a request is good when it ended well and keeps every one that is given. */
-export interface Objectives {
+interface Objectives {
   ttftMs?: number;
   tpotMs?: number;
   e2elMs?: number;

@@ -2,7 +2,7 @@
 import type { RequestTimeline } from '../client/timeline.ts';
 import type { Distribution } from './distribution.ts';
 
-export const IMPLAUSIBLE_CODES = [
+const IMPLAUSIBLE_CODES = [
   'faster_than_possible', // the throughput exceeds what the ITL and the concurrency allow
   'more_events_than_tokens', // a stream held more content events than the tokens that usage reports
   'burst_delivery', // most gaps are near zero: tokens were produced one by one and delivered in bursts
