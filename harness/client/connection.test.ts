@@ -189,3 +189,32 @@ test('a base URL that ends in /v1 or has a prefix reaches the same path', async 
     assert.deepEqual(failures, [undefined]);
   }
 });
+
+test('a head that comes in pieces is read whole', async () => {
+  const pieces = STREAM_HEAD.match(/[\s\S]{1,9}/g) ?? [];
+  const [, ...rest] = answerAfter(STREAM_HEAD);
+  const { failures, timelines } = await sendAll(
+    { steps: () => [...pieces.flatMap((write) => [{ write }, { waitMs: 2 }]), ...rest] },
+    2,
+  );
+  assert.deepEqual(failures, [undefined, undefined]);
+  assert.deepEqual(
+    timelines.map(({ text }) => text),
+    ['abc', 'abc'],
+  );
+});
+
+test('bytes that nobody asked for cost the connection, not the next request', async () => {
+  const { failures, opened } = await sendAll(
+    {
+      steps: (connection) => [
+        ...answerAfter(STREAM_HEAD),
+        ...(connection === 0 ? [{ write: 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n' }] : []),
+      ],
+    },
+    2,
+  );
+  assert.equal(failures[0], undefined);
+  assert.equal(failures[1], undefined);
+  assert.equal(opened, 2);
+});
