@@ -35,7 +35,8 @@ export class Metrics implements GenerationObserver {
   readonly #promptTokens: Counter;
   readonly #promptTokensCached: Counter;
   readonly #promptTokensBySource: Counter;
-  readonly #generationTokens: Counter;
+  /** Bound to its labels, because it grows with every token. */
+  readonly #generationTokens: ReturnType<Counter['labels']>;
   readonly #success: Counter;
   readonly #httpRequests: Counter;
   readonly #httpSeconds: Histogram;
@@ -53,7 +54,8 @@ export class Metrics implements GenerationObserver {
       'Prompt tokens by where their keys and values came from.',
       ['source'],
     );
-    this.#generationTokens = this.#counter('generation_tokens_total', 'Generated tokens.');
+    const generationTokens = this.#counter('generation_tokens_total', 'Generated tokens.');
+    this.#generationTokens = generationTokens.labels(this.#labels);
     this.#success = this.#counter('request_success_total', 'Ended sequences.', ['finished_reason']);
     this.#httpRequests = new Counter({
       name: 'http_requests_total',
@@ -84,7 +86,7 @@ export class Metrics implements GenerationObserver {
   }
 
   onToken(choice: Choice, gapNs: number): void {
-    if (choice.countsTokens) this.#generationTokens.inc(this.#labels);
+    if (choice.countsTokens) this.#generationTokens.inc();
     if (gapNs > 0) this.#observe('inter_token_latency_seconds', seconds(gapNs));
   }
 
