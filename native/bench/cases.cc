@@ -130,21 +130,20 @@ struct AttendRun {
 
 Case AttendDecode(const Setting& setting) {
   constexpr size_t kSpanBlocks = kSpan / kSlots;
-  const size_t head_bytes = KvHeadBytes(KvFormat::kBfloat16, kHeadWidth);
+  constexpr size_t kHeadBytes = KvHeadBytes(KvFormat::kBfloat16, kHeadWidth);
+  static_assert(kHeadBytes == kPieceBytes);
   const size_t count =
-      std::max<size_t>(1, setting.slice_bytes / head_bytes / kSpanBlocks) * kSpanBlocks;
+      std::max<size_t>(1, setting.slice_bytes / kHeadBytes / kSpanBlocks) * kSpanBlocks;
   auto run = std::make_shared<AttendRun>(setting.isa, 2);
   auto blocks = std::make_shared<std::vector<const uint8_t*>>(count);
-  return {"attention decode, 2 rows, bf16 KV, DRAM", setting.isa, Bound::kReadOneThread,
+  return {"attention decode, 2 rows, bf16 KV, DRAM", setting.isa, Bound::kReadScattered,
           [=, &memory = setting.memory] {
             // Blocks of a sequence lie anywhere, as in a paged cache.
-            const uint8_t* slice = memory.Next(count * head_bytes);
-            for (size_t i = 0; i < count; i++) {
-              (*blocks)[i] = slice + head_bytes * ((i * 5741 + 7) % count);
-            }
+            const uint8_t* slice = memory.Next(count * kHeadBytes);
+            ScatterPieces(slice, *blocks);
             const Clock::time_point start = Clock::now();
             for (size_t i = 0; i < count; i += kSpanBlocks) run->Run(blocks->data() + i);
-            return static_cast<double>(count * head_bytes) / SecondsSince(start);
+            return static_cast<double>(count * kHeadBytes) / SecondsSince(start);
           }};
 }
 
@@ -203,6 +202,8 @@ double CeilingOf(const Case& one, const Ceilings& ceilings) {
       return ceilings.read_one_thread();
     case Bound::kReadAllThreads:
       return ceilings.read_all_threads();
+    case Bound::kReadScattered:
+      return ceilings.read_scattered();
     case Bound::kInt8:
       return peaks.int8;
     case Bound::kBfloat16:
@@ -216,11 +217,12 @@ double CeilingOf(const Case& one, const Ceilings& ceilings) {
 }
 
 const char* NameOf(Bound bound) {
-  const char* names[] = {"read, 1 thread", "read, all threads", "int8", "bf16", "f32",
-                         "bf16 + f32"};
+  const char* names[] = {
+      "read, 1 thread", "read, all threads", "read, scattered", "int8", "bf16", "f32",
+      "bf16 + f32"};
   return names[static_cast<int>(bound)];
 }
 
-bool IsRead(Bound bound) { return bound <= Bound::kReadAllThreads; }
+bool IsRead(Bound bound) { return bound <= Bound::kReadScattered; }
 
 }  // namespace mxbench::bench

@@ -12,6 +12,7 @@ namespace mxbench::bench {
 enum class Bound {
   kReadOneThread,
   kReadAllThreads,
+  kReadScattered,
   kInt8,
   kBfloat16,
   kFloat32,

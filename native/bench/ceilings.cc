@@ -34,7 +34,35 @@ double ReadBandwidth(ColdMemory& memory, int threads) {
   return static_cast<double>(bytes) * threads / seconds;
 }
 
+// Fetches each piece while it reads the one before, which is as fast as reading them gets.
+double ScatteredBandwidth(ColdMemory& memory) {
+  std::vector<const uint8_t*> pieces(memory.slice_bytes() / kPieceBytes);
+  ScatterPieces(memory.Next(memory.slice_bytes()), pieces);
+  const auto start = std::chrono::steady_clock::now();
+  uint64_t sum = 0;
+  for (size_t i = 0; i < pieces.size(); i++) {
+    const uint8_t* next = pieces[(i + 1) % pieces.size()];
+    for (size_t at = 0; at < kPieceBytes; at += 64) {
+      __builtin_prefetch(next + at, 0, 2);
+      for (size_t word = 0; word < 64; word += 8) {
+        uint64_t value;
+        __builtin_memcpy(&value, pieces[i] + at + word, 8);
+        sum += value;
+      }
+    }
+  }
+  asm volatile("" : : "r"(sum));
+  return static_cast<double>(pieces.size() * kPieceBytes) / SecondsSince(start);
+}
+
 }  // namespace
+
+void ScatterPieces(const uint8_t* memory, std::vector<const uint8_t*>& pieces) {
+  constexpr size_t kStride = 5741;  // a prime, so that every piece comes once
+  for (size_t i = 0; i < pieces.size(); i++) {
+    pieces[i] = memory + kPieceBytes * ((i * kStride + 7) % pieces.size());
+  }
+}
 
 double TimeThreads(int threads, void (*work)(void* context, int thread), void* context) {
   using Clock = std::chrono::steady_clock;
@@ -87,6 +115,7 @@ void Ceilings::Measure() {
   for (int i = 0; i < kReadsPerRound; i++) {
     read_one_thread_ = std::max(read_one_thread_, ReadBandwidth(memory_, 1));
     read_all_threads_ = std::max(read_all_threads_, ReadBandwidth(memory_, threads_));
+    read_scattered_ = std::max(read_scattered_, ScatteredBandwidth(memory_));
   }
   for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
     if (!IsaAvailable(isa)) continue;

@@ -57,6 +57,8 @@ class Ceilings {
 
   double read_one_thread() const { return read_one_thread_; }    // bytes a second
   double read_all_threads() const { return read_all_threads_; }  // bytes a second
+  // One thread, pieces of kPieceBytes anywhere in memory, as the blocks of a paged KV cache.
+  double read_scattered() const { return read_scattered_; }  // bytes a second
   // The plain kernels are held against the best instructions of the machine.
   const Peaks& PeaksOf(Isa isa) const;
 
@@ -65,8 +67,13 @@ class Ceilings {
   int threads_;
   double read_one_thread_ = 0;
   double read_all_threads_ = 0;
+  double read_scattered_ = 0;
   Peaks peaks_[3];
 };
+
+// Addresses of the pieces of a part of memory in scattered order.
+constexpr size_t kPieceBytes = 8192;
+void ScatterPieces(const uint8_t* memory, std::vector<const uint8_t*>& pieces);
 
 // Runs `work(thread)` on `threads` threads, the caller's among them, and gives the seconds from a
 // common start to the last end.

@@ -43,8 +43,11 @@ bool Parse(int argc, char** argv, Options& options) {
 }
 
 void PrintTable(const std::vector<Case>& cases, const Ceilings& ceilings, const Options& options) {
-  std::printf("read bandwidth   %7.1f GB/s one thread, %.1f GB/s all threads\n",
-              ceilings.read_one_thread() * 1e-9, ceilings.read_all_threads() * 1e-9);
+  std::printf(
+      "read bandwidth   %7.1f GB/s one thread, %.1f GB/s all threads, %.1f GB/s one thread "
+      "scattered\n",
+      ceilings.read_one_thread() * 1e-9, ceilings.read_all_threads() * 1e-9,
+      ceilings.read_scattered() * 1e-9);
   for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
     if (!IsaAvailable(isa)) continue;
     const Peaks& peaks = ceilings.PeaksOf(isa);
@@ -69,8 +72,9 @@ void PrintJson(const std::vector<Case>& cases, const Ceilings& ceilings, const O
               options.quick ? "true" : "false", options.rounds, threads,
               KernelsFor(BestIsa()).name);
   std::printf(
-      "\"readOneThreadBytesPerSecond\":%.6g,\"readAllThreadsBytesPerSecond\":%.6g,\"peaks\":[",
-      ceilings.read_one_thread(), ceilings.read_all_threads());
+      "\"readOneThreadBytesPerSecond\":%.6g,\"readAllThreadsBytesPerSecond\":%.6g,"
+      "\"readScatteredBytesPerSecond\":%.6g,\"peaks\":[",
+      ceilings.read_one_thread(), ceilings.read_all_threads(), ceilings.read_scattered());
   const char* separator = "";
   for (const Isa isa : {Isa::kPortable, Isa::kAvx2, Isa::kAvx512}) {
     if (!IsaAvailable(isa) || (isa == Isa::kPortable && BestIsa() != Isa::kPortable)) continue;
