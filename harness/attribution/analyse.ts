@@ -1,3 +1,6 @@
+// Puts one capture together: roles, exact cost, profile, waiting, waterfall, gap, gates and verdicts. Pure: everything that
+// has to be read was read before.
+
 import type { RequestTimeline } from '../client/timeline.ts';
 import { type RoleCost, roleCosts, type StepCount } from './analyse-busy.ts';
 import { analyseWaiting, type Waiting } from './analyse-waiting.ts';

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { missingSentence, probeRights, type Rights } from './rights.ts';
 import {
   buildKnownDuty,
   type Comparison,
