@@ -132,6 +132,7 @@ export class EngineCore {
     this.#sleptNs = 0;
     this.publish();
     this.#parts.report(report);
+    this.#parts.ring.posted(report.step, monotonicNs());
     return true;
   }
 

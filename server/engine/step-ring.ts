@@ -21,6 +21,7 @@ const FIELDS = [
   'writtenNs',
 ] as const;
 const STRIDE = FIELDS.length;
+const POSTED = FIELDS.indexOf('postedNs');
 const RECEIVED = FIELDS.indexOf('receivedNs');
 export type EngineFields = Omit<StepRecord, 'step' | 'receivedNs' | 'detokenisedNs' | 'writtenNs'>;
 
@@ -64,6 +65,11 @@ export class StepRing {
     this.#values.fill(0, base + RECEIVED, base + STRIDE);
     Atomics.store(this.#ids, slot, step + 1);
     Atomics.store(this.#count, 0, step + 1);
+  }
+
+  /** Engine: corrects the last stamp, once the message is really handed over. */
+  posted(step: number, postedNs: number): void {
+    this.#values[(step % SLOTS) * STRIDE + POSTED] = postedNs;
   }
 
   /** Front end: adds its stamps, unless the slot was already reused. */
