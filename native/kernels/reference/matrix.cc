@@ -1,5 +1,5 @@
 // Plain matrix kernels, one template for all formats: decode a block of 16 rows, then multiply it
-// with every token of the tile. Loops over rows are innermost, so that a compiler can vectorise.
+// with every token of the tile. Written so that a compiler can vectorise the inner loops.
 #include <cmath>
 #include <type_traits>
 
@@ -8,36 +8,45 @@
 namespace mxbench::portable {
 namespace {
 
-// The weights of one block of a row tile without their scales, and the scales.
-template <typename T>
-struct Decoded {
-  T weight[kBlock][kRowTile];
+// The weights of one block of a row tile without their scales, and the scales. Integers lie row by
+// row, since their sums may be taken in any order; floats input by input, since theirs may not.
+struct Integers {
+  int16_t weight[kRowTile][kBlock];
   float scale[kRowTile];
+  int16_t& At(int k, int r) { return weight[r][k]; }
+};
+struct Floats {
+  float weight[kBlock][kRowTile];
+  float scale[kRowTile];
+  float& At(int k, int r) { return weight[k][r]; }
 };
 
-template <typename T>
-void DecodeMxfp4(const uint8_t* block, Decoded<T>& out) {
+template <typename Decoded>
+void DecodeMxfp4(const uint8_t* block, Decoded& out) {
   for (int r = 0; r < kRowTile; r++) {
     out.scale[r] = FloatFromBits(uint32_t{block[r]} << 23);
+    // A local copy: the compiler cannot know that `out` leaves `block` alone.
+    uint8_t bytes[kBlock / 2];
+    for (int j = 0; j < 4; j++) std::memcpy(bytes + 4 * j, block + 16 + 64 * j + 4 * r, 4);
     for (int k = 0; k < kBlock / 2; k++) {
-      const uint8_t byte = block[16 + 64 * (k / 4) + 4 * r + k % 4];
-      out.weight[k][r] = kDoubledE2m1[byte & 15];
-      out.weight[k + 16][r] = kDoubledE2m1[byte >> 4];
+      out.At(k, r) = DoubledE2m1(bytes[k] & 15);
+      out.At(k + 16, r) = DoubledE2m1(bytes[k] >> 4);
     }
   }
 }
 
-template <typename T>
-void DecodeQ8(const uint8_t* block, Decoded<T>& out) {
+template <typename Decoded>
+void DecodeQ8(const uint8_t* block, Decoded& out) {
   for (int r = 0; r < kRowTile; r++) {
     out.scale[r] = FloatFromHalf(LoadAs<uint16_t>(block + 2 * r));
     for (int k = 0; k < kBlock; k++) {
-      out.weight[k][r] = static_cast<T>(block[32 + 64 * (k / 4) + 4 * r + k % 4] - 128);
+      const int weight = block[32 + 64 * (k / 4) + 4 * r + k % 4] - 128;
+      out.At(k, r) = static_cast<int16_t>(weight);
     }
   }
 }
 
-void DecodeBfloat16(const uint8_t* block, Decoded<float>& out) {
+void DecodeBfloat16(const uint8_t* block, Floats& out) {
   for (int r = 0; r < kRowTile; r++) {
     out.scale[r] = 1;
     for (int p = 0; p < kBlock / 2; p++) {
@@ -48,13 +57,13 @@ void DecodeBfloat16(const uint8_t* block, Decoded<float>& out) {
   }
 }
 
-void DecodeFloat32(const uint8_t* block, Decoded<float>& out) {
+void DecodeFloat32(const uint8_t* block, Floats& out) {
   std::memcpy(out.weight, block, sizeof(out.weight));
   for (float& scale : out.scale) scale = 1;
 }
 
-template <WeightFormat kWeights, typename T>
-void Decode(const uint8_t* block, Decoded<T>& out) {
+template <WeightFormat kWeights, typename Decoded>
+void Decode(const uint8_t* block, Decoded& out) {
   if constexpr (kWeights == WeightFormat::kMxfp4) DecodeMxfp4(block, out);
   if constexpr (kWeights == WeightFormat::kQ8) DecodeQ8(block, out);
   if constexpr (kWeights == WeightFormat::kBfloat16) DecodeBfloat16(block, out);
@@ -63,12 +72,15 @@ void Decode(const uint8_t* block, Decoded<T>& out) {
 
 // f[r] += block sum of token m, for integers: exact inside the block, one fused step into f.
 template <ActivationFormat kActivations>
-void AddBlock(const Decoded<int16_t>& weights, const uint8_t* block, int m, int tokens, float* f) {
-  int32_t sum[kRowTile] = {};
-  const int8_t* values = reinterpret_cast<const int8_t*>(block) + kBlock * m;
-  for (int k = 0; k < kBlock; k++) {
-    const int16_t value = values[k];
-    for (int r = 0; r < kRowTile; r++) sum[r] += weights.weight[k][r] * value;
+void AddBlock(const Integers& weights, const uint8_t* block, int m, int tokens, float* f) {
+  int16_t value[kBlock];
+  for (int k = 0; k < kBlock; k++)
+    value[k] = reinterpret_cast<const int8_t*>(block)[kBlock * m + k];
+  int32_t sum[kRowTile];
+  for (int r = 0; r < kRowTile; r++) {
+    int32_t row_sum = 0;
+    for (int k = 0; k < kBlock; k++) row_sum += weights.weight[r][k] * value[k];
+    sum[r] = row_sum;
   }
   const float scale = LoadAs<float>(block + kBlock * tokens + 4 * m);
   for (int r = 0; r < kRowTile; r++) {
@@ -78,7 +90,7 @@ void AddBlock(const Decoded<int16_t>& weights, const uint8_t* block, int m, int 
 
 // The same for floats: the block is summed from zero, then scaled into f.
 template <ActivationFormat kActivations>
-void AddBlock(const Decoded<float>& weights, const uint8_t* block, int m, int, float* f) {
+void AddBlock(const Floats& weights, const uint8_t* block, int m, int, float* f) {
   float value[kBlock];
   if constexpr (kActivations == ActivationFormat::kBfloat16) {
     for (int p = 0; p < kBlock / 2; p++) {
@@ -98,14 +110,14 @@ void AddBlock(const Decoded<float>& weights, const uint8_t* block, int m, int, f
 
 template <WeightFormat kWeights, ActivationFormat kActivations>
 void Matrix(const MatrixArgs& args) {
-  using T = std::conditional_t<kActivations == ActivationFormat::kInt8, int16_t, float>;
+  using Decoded = std::conditional_t<kActivations == ActivationFormat::kInt8, Integers, Floats>;
   const size_t activation_bytes = ActivationBlockBytes(kActivations, args.tokens);
   const uint8_t* weights = args.weights;
   for (int t = 0; t < args.row_tiles; t++) {
     float f[kTokenTile][kRowTile] = {};
     const uint8_t* activations = args.activations;
     for (int b = 0; b < args.blocks; b++) {
-      Decoded<T> decoded;
+      Decoded decoded;
       Decode<kWeights>(weights, decoded);
       for (int m = 0; m < args.tokens; m++) {
         AddBlock<kActivations>(decoded, activations, m, args.tokens, f[m]);
