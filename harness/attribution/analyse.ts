@@ -11,6 +11,7 @@ import { type Gap, type GapRun, gapAgainst } from './gap.ts';
 import { checkGates } from './gates.ts';
 import { burstStarts, clip, streamPace, tokensIn, tpotOf } from './load-window.ts';
 import type { OnCpuProfile } from './on-cpu.ts';
+import { stepsBetween } from './peer-metrics.ts';
 import type { PhaseCapture, PhaseCaptures } from './phases.ts';
 import { evidenceFor, type Measured } from './premise-evidence.ts';
 import { profileRoles } from './role-profile.ts';
@@ -20,13 +21,16 @@ import { missingSteps, type Waterfall, waterfall } from './waterfall.ts';
 
 type Counter = StepCount & { from: PhaseSummary['stepsFrom'] };
 
-/** Steps by the engine's own counter, or by the bursts of the streams where it has none. */
-function stepCounter({ steps, timelines, originNs }: CaptureInput): Counter {
+/** Steps by the engine's own records, else by the counter in its metrics, else by the bursts of the streams. */
+function stepCounter({ steps, counter, timelines, originNs }: CaptureInput): Counter {
+  const tokens = (a: number, b: number) => tokensIn(timelines, originNs, a, b);
   const own = steps && steps.length > 0 ? steps.map((step) => step.postedNs) : undefined;
+  if (!own && counter && counter.length > 1)
+    return { between: (a, b) => stepsBetween(counter, a, b), tokens, from: 'server metrics' };
   const ends = own ?? burstStarts(timelines).map((ns) => ns + originNs);
   return {
     between: (a, b) => ends.reduce((n, ns) => n + (ns > a && ns <= b ? 1 : 0), 0),
-    tokens: (a, b) => tokensIn(timelines, originNs, a, b),
+    tokens,
     from: own ? 'engine counter' : 'streams',
   };
 }

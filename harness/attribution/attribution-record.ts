@@ -16,7 +16,7 @@ const phaseSchema = z.strictObject({
   name: z.string(),
   seconds: z.number(),
   steps: z.number().int(),
-  stepsFrom: z.enum(['engine counter', 'streams']),
+  stepsFrom: z.enum(['engine counter', 'server metrics', 'streams']),
   tokens: z.number(),
   tpotMs: z.number().nullable(),
   tpotSeMs: z.number().nullable(),

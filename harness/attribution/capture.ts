@@ -8,6 +8,7 @@ import type { Gap, GapRun, GapSide } from './gap.ts';
 import type { CaptureFacts, Gate, HostFacts, PhaseMean } from './gates.ts';
 import type { StreamPace } from './load-window.ts';
 import type { OnCpuProfile } from './on-cpu.ts';
+import type { CounterPoint } from './peer-metrics.ts';
 import type { PhaseCaptures } from './phases.ts';
 import type { Premise } from './premise.ts';
 import type { Measured } from './premise-evidence.ts';
@@ -26,6 +27,8 @@ export interface CaptureInput {
   trace?: SchedTrace;
   /** Absent where the server has no step trace. */
   steps?: readonly StepRecord[];
+  /** The server's own step counter over time, where its metrics have one. */
+  counter?: readonly CounterPoint[];
   timelines: readonly RequestTimeline[];
   originNs: number;
   rules: readonly RoleRule[];
@@ -43,7 +46,7 @@ export interface PhaseSummary {
   name: string;
   seconds: number;
   steps: number;
-  stepsFrom: 'engine counter' | 'streams';
+  stepsFrom: 'engine counter' | 'server metrics' | 'streams';
   tokens: number;
   tpot: PhaseMean;
   serverCores: number;

@@ -9,6 +9,7 @@ import type { CaptureInput } from './capture.ts';
 import { CLASS_PRESETS } from './class-presets.ts';
 import { type CounterReading, countHardware } from './hardware.ts';
 import { type OnCpuProfile, type ResolveFrame, readOnCpu } from './on-cpu.ts';
+import { type CounterPoint, MetricsCollector } from './peer-metrics.ts';
 import { copyPerfMaps, lookUp, type PerfMap, parsePerfMap } from './perf-map.ts';
 import { type PhaseCaptures, type PhaseName, runPhases } from './phases.ts';
 import type { Rights } from './rights.ts';
@@ -32,6 +33,8 @@ export interface Gathered {
   /** Hardware counters by thread, where the host has them. */
   counters?: CounterReading[];
   steps?: CaptureInput['steps'];
+  /** The step counter of a server without a step trace. */
+  counter?: CounterPoint[];
   declared: DeclaredRoles;
   mapNotes: string[];
   /** How long the recordings took to read back. */
@@ -59,13 +62,12 @@ export function readText(file: string): string {
 
 /** Runs everything that needs the server alive; ends the load on every way out. */
 export async function gather(input: GatherInput): Promise<Gathered> {
-  const { options, folder, events, signal, target, rights } = input;
-  const { baseUrl, identity } = target;
+  const { options, events, signal, target } = input;
   const profiled = options.perf ? options.duration + options.schedSeconds : 0;
   events.onStage('a first round, to learn the pace');
   const load = await SteadyLoad.start({
-    baseUrl,
-    identity,
+    baseUrl: target.baseUrl,
+    identity: target.identity,
     concurrency: options.concurrency,
     inputTokens: options.inputTokens,
     outputTokens: options.outputTokens,
@@ -74,15 +76,35 @@ export async function gather(input: GatherInput): Promise<Gathered> {
     seconds: 2 * options.freeSeconds + profiled,
     signal,
   });
-  const collector = new StepCollector(baseUrl);
-  let captures: PhaseCaptures;
-  let result: DriveResult;
-  let steps: Gathered['steps'];
-  let counters: CounterReading[] | undefined;
-  const hasSteps = await collector.start();
-  const declared = await declaredRoles(baseUrl);
+  let measured: MeasuredLoad;
   try {
-    captures = await runPhases({
+    measured = await measure(input);
+  } catch (error) {
+    // The reason is this error, not that the load ended with it.
+    await load.stop().catch(() => undefined);
+    if (signal.aborted)
+      throw new HarnessError('INTERRUPTED', 'Interrupted before the last phase.', {
+        hint: 'An attribution needs all its phases, so no record was written.',
+      });
+    throw error;
+  }
+  const result = await load.stop();
+  events.onStage('reading the recordings');
+  return { ...measured, result, ...(await readBack(input, measured.captures)) };
+}
+
+type MeasuredLoad = Pick<Gathered, 'captures' | 'steps' | 'counter' | 'counters' | 'declared'>;
+
+/** The phases under the load, with what the server itself says of its steps and threads. */
+async function measure(input: GatherInput): Promise<MeasuredLoad> {
+  const { options, folder, events, signal, target, rights } = input;
+  const collector = new StepCollector(target.baseUrl);
+  const metrics = new MetricsCollector(target.baseUrl);
+  const hasSteps = await collector.start();
+  if (!hasSteps) await metrics.start();
+  try {
+    const declared = await declaredRoles(target.baseUrl);
+    const captures = await runPhases({
       rootPid: target.pid,
       folder,
       freeSeconds: options.freeSeconds,
@@ -94,34 +116,45 @@ export async function gather(input: GatherInput): Promise<Gathered> {
       signal,
       onPhase: (name, seconds) => events.onPhase(name, seconds),
     });
+    const points = await metrics.stop();
+    const steps = await collector.stop();
     // After the last free phase, so that counting disturbs nothing.
-    if (options.perf && rights.hardwareCounters) counters = await countHardware(captures.pids, 3);
+    const counters =
+      options.perf && rights.hardwareCounters ? await countHardware(captures.pids, 3) : undefined;
+    return {
+      captures,
+      declared,
+      ...(hasSteps ? { steps } : {}),
+      ...(points.length > 1 ? { counter: points } : {}),
+      ...(counters ? { counters } : {}),
+    };
   } finally {
-    if (hasSteps) steps = await collector.stop();
-    result = await load.stop();
+    await metrics.stop();
+    collector.end();
   }
-  events.onStage('reading the recordings');
+}
+
+/** Reads the recordings while the server lives: its function names die with it. */
+async function readBack(
+  input: GatherInput,
+  captures: PhaseCaptures,
+): Promise<Pick<Gathered, 'profile' | 'trace' | 'mapNotes' | 'reportSeconds'>> {
   const started = performance.now();
-  const maps = copyPerfMaps(captures.pids, folder).map((file) => ({
+  const maps = copyPerfMaps(captures.pids, input.folder).map((file) => ({
     file,
     map: parsePerfMap(readText(file)),
   }));
+  const classify = stackClassifier([
+    ...input.classes,
+    ...(CLASS_PRESETS[input.target.identity.kind] ?? []),
+  ]);
   const profile = captures.onCpu
-    ? await readOnCpu(
-        captures.onCpu,
-        stackClassifier([...input.classes, ...(CLASS_PRESETS[identity.kind] ?? [])]),
-        resolver(maps),
-      )
+    ? await readOnCpu(captures.onCpu, classify, resolver(maps))
     : undefined;
   const trace = captures.sched ? await readSched(captures.sched) : undefined;
   return {
-    captures,
-    result,
-    declared,
     ...(profile ? { profile } : {}),
     ...(trace ? { trace } : {}),
-    ...(counters ? { counters } : {}),
-    ...(hasSteps && steps ? { steps } : {}),
     mapNotes: maps.flatMap(mapNote),
     reportSeconds: (performance.now() - started) / 1e3,
   };

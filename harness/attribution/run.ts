@@ -123,6 +123,7 @@ async function conclude(input: Conclusion): Promise<Attributed> {
     ...(gathered.profile ? { profile: gathered.profile } : {}),
     ...(gathered.trace ? { trace: gathered.trace } : {}),
     ...(gathered.steps ? { steps: gathered.steps } : {}),
+    ...(gathered.counter ? { counter: gathered.counter } : {}),
     timelines: gathered.result.timelines,
     originNs: Number(gathered.result.originNs),
     rules: resolveRules(prepared.rules.roles ?? PRESETS[target.identity.kind] ?? 'node'),

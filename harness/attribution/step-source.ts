@@ -81,8 +81,13 @@ export class StepCollector {
     return true;
   }
 
-  async stop(): Promise<StepRecord[]> {
+  /** Stops polling, whatever was read; safe to call again. */
+  end(): void {
     clearInterval(this.#timer);
+  }
+
+  async stop(): Promise<StepRecord[]> {
+    this.end();
     await this.#reading;
     await this.#poll();
     if (this.#failure) throw this.#failure;
