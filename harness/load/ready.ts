@@ -26,9 +26,9 @@ const RETRY_MS = 200;
 export async function waitUntilReady(options: ReadyOptions): Promise<void> {
   const { signal, timeoutMs, gone, onWaiting } = options;
   const deadlineNs = process.hrtime.bigint() + BigInt(Math.round(timeoutMs * 1e6));
+  const leftMs = () => Number(deadlineNs - process.hrtime.bigint()) / 1e6;
   for (;;) {
-    const leftMs = Number(deadlineNs - process.hrtime.bigint()) / 1e6;
-    const failure = await tryGeneration(options, Math.max(1, leftMs));
+    const failure = await tryGeneration(options, Math.max(RETRY_MS, leftMs()));
     if (signal.aborted) {
       throw new HarnessError('INTERRUPTED', 'Interrupted while waiting for the server.');
     }
@@ -37,7 +37,8 @@ export async function waitUntilReady(options: ReadyOptions): Promise<void> {
     const dead = gone?.();
     if (dead !== undefined) throw new HarnessError('SERVER_NOT_READY', dead);
     if (failure.wrong) throw new HarnessError('SERVER_WRONG', failure.message);
-    if (process.hrtime.bigint() >= deadlineNs) {
+    // A last try cut short would report its own haste instead of the server's reason.
+    if (leftMs() <= RETRY_MS) {
       const seconds = Math.round(timeoutMs / 1000);
       const said = `The server was not ready within ${seconds} s: ${failure.message}`;
       throw new HarnessError('SERVER_NOT_READY', said);
