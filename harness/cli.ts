@@ -1,7 +1,11 @@
 #!/usr/bin/env node
 // The `bench` command: declares commands and flags, and turns errors into one sentence and an exit code. The only place that
 // exits, and the only one of the harness that reads the environment.
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Command, CommanderError } from 'commander';
+import { attributeOptions } from './attribution/attribute-options.ts';
+import { attributeCommand } from './commands/attribute.ts';
 import { calibrateCommand } from './commands/calibrate.ts';
 import type { CommandContext } from './commands/context.ts';
 import { doctorCommand } from './commands/doctor.ts';
@@ -33,8 +37,13 @@ function commandContext(): CommandContext {
   };
   process.on('SIGINT', interrupt);
   process.on('SIGTERM', interrupt);
-  const { XDG_RUNTIME_DIR: runtime, HOME: home } = process.env;
-  return { signal: controller.signal, lockScope: runtime ?? home ?? '/', now: () => new Date() };
+  const { XDG_RUNTIME_DIR: runtime, XDG_CACHE_HOME: cache, HOME: home = tmpdir() } = process.env;
+  return {
+    signal: controller.signal,
+    lockScope: runtime ?? home,
+    cacheFolder: join(cache ?? join(home, '.cache'), 'mxbench'),
+    now: () => new Date(),
+  };
 }
 
 type Run = (
@@ -138,6 +147,14 @@ function calibrateDeclaration(): Command {
   return example(command, 'bench calibrate --concurrency 1,8,64');
 }
 
+function attributeDeclaration(): Command {
+  const command = new Command('attribute')
+    .description('where TPOT goes: by thread, function and step; judge a premise')
+    .action(action(attributeCommand));
+  declareFlags(command, attributeOptions);
+  return example(command, 'bench attribute --perf --concurrency 8');
+}
+
 function emitterDeclaration(): Command {
   const command = new Command('emitter')
     .description('a server that emits tokens on a known schedule')
@@ -159,6 +176,7 @@ function buildProgram(): Command {
     passThrough('serve', 'run the bundled server alone: bench serve --model synthetic:tiny-qwen3'),
     passThrough('model', 'models of the bundled server: bench model list'),
     doctorDeclaration(),
+    attributeDeclaration(),
     recordsDeclaration(),
     reportDeclaration(),
     calibrateDeclaration(),

@@ -1,14 +1,17 @@
 // Starts the bundled server as a process of its own, the way a user would, and leaves none behind: it exits by itself
 // when our end of its standard input closes, however we die.
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { HarnessError } from '../errors.ts';
+import { type ChildServer, takeCharge } from './child-server.ts';
 
 export interface BundledOptions {
   /** A folder, a GGUF file or synthetic:NAME. */
   model: string;
   /** Flags for `serve` beside --model and --port. */
   flags: readonly string[];
+  /** The server of another revision; this one's when absent. */
+  serverMain?: string;
   signal: AbortSignal;
 }
 
@@ -26,51 +29,31 @@ export interface BundledServer {
 export const SERVER_MAIN = fileURLToPath(new URL('../../server/main.js', import.meta.url));
 /** A large model is read and repacked before the server is ready. */
 const START_TIMEOUT_MS = 600_000;
-const STOP_TIMEOUT_MS = 5000;
-const LAST_WORDS_BYTES = 4096;
 
 /** Resolves when the server says where it listens. SERVER_NOT_READY or USAGE carries the server's own words. */
 export async function startBundled(options: BundledOptions): Promise<BundledServer> {
-  const { model, flags, signal } = options;
+  const { model, flags, signal, serverMain = SERVER_MAIN } = options;
   const shown = ['serve', '--model', model, ...flags];
   const fixed = ['--host', '127.0.0.1', '--port', '0', '--exit-with-parent'];
-  const child = spawn(process.execPath, [SERVER_MAIN, ...shown, ...fixed], {
+  const child = spawn(process.execPath, [serverMain, ...shown, ...fixed], {
     stdio: ['pipe', 'pipe', 'pipe'],
     // Not in our process group: Ctrl-C goes to us alone, and we end the server in order.
     detached: true,
   });
-  const words = keepLastWords(child);
-  const exited = new Promise<void>((resolve) => {
-    child.once('exit', () => resolve());
-    child.once('error', () => resolve());
-  });
-  const stop = async () => {
-    await endProcess(child, exited);
-  };
+  const server = takeCharge(child);
   try {
-    const baseUrl = await readyAddress(child, signal, words);
-    const gone = () => (hasEnded(child) ? startFailure(child, words()).message : undefined);
+    const baseUrl = await readyAddress(server, signal);
+    const { stop } = server;
+    const gone = () => (server.hasEnded() ? startFailure(server).message : undefined);
     return { baseUrl, pid: child.pid ?? 0, command: ['bench', ...shown], gone, stop };
   } catch (error) {
-    await stop();
+    await server.stop();
     throw error;
   }
 }
 
-function keepLastWords(child: ChildProcess): () => string {
-  let words = '';
-  child.stderr?.setEncoding('utf8');
-  child.stderr?.on('data', (text: string) => {
-    words = (words + text).slice(-LAST_WORDS_BYTES);
-  });
-  return () => words.trim();
-}
-
-function readyAddress(
-  child: ChildProcess,
-  signal: AbortSignal,
-  words: () => string,
-): Promise<string> {
+function readyAddress(server: ChildServer, signal: AbortSignal): Promise<string> {
+  const { child } = server;
   return new Promise((resolve, reject) => {
     let output = '';
     const settle = (act: () => void) => {
@@ -85,7 +68,9 @@ function readyAddress(
     const timer = setTimeout(
       () =>
         settle(() =>
-          reject(notReady(`it was not ready within ${START_TIMEOUT_MS / 1000} s`, words())),
+          reject(
+            notReady(`it was not ready within ${START_TIMEOUT_MS / 1000} s`, server.lastWords()),
+          ),
         ),
       START_TIMEOUT_MS,
     );
@@ -98,13 +83,15 @@ function readyAddress(
       if (url !== undefined) settle(() => resolve(url));
     });
     // Its last words may still be in the pipe when the exit is seen; 'close' comes after them.
-    child.once('close', () => settle(() => reject(startFailure(child, words()))));
-    child.once('error', (error) => settle(() => reject(notReady(error.message, words()))));
+    child.once('close', () => settle(() => reject(startFailure(server))));
+    child.once('error', (error) =>
+      settle(() => reject(notReady(error.message, server.lastWords()))),
+    );
   });
 }
 
-function startFailure(child: ChildProcess, words: string): HarnessError {
-  const how = child.exitCode === null ? `signal ${child.signalCode}` : `code ${child.exitCode}`;
+function startFailure({ child, ending, lastWords }: ChildServer): HarnessError {
+  const words = lastWords();
   const said =
     words
       .split('\n')
@@ -114,7 +101,7 @@ function startFailure(child: ChildProcess, words: string): HarnessError {
   if (child.exitCode === 2 && said !== '') {
     return new HarnessError('USAGE', said, { hint: 'See: bench sweep --help' });
   }
-  return notReady(`it ended with ${how}`, words);
+  return notReady(`it ended with ${ending()}`, words);
 }
 
 function notReady(reason: string, words: string): HarnessError {
@@ -123,19 +110,4 @@ function notReady(reason: string, words: string): HarnessError {
   return new HarnessError('SERVER_NOT_READY', `The bundled server did not start: ${reason}.`, {
     hint,
   });
-}
-
-function hasEnded(child: ChildProcess): boolean {
-  return child.exitCode !== null || child.signalCode !== null;
-}
-
-async function endProcess(child: ChildProcess, exited: Promise<void>): Promise<void> {
-  if (child.pid === undefined || hasEnded(child)) return;
-  child.kill('SIGTERM');
-  const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
-  await exited;
-  clearTimeout(timer);
-  child.stdin?.destroy();
-  child.stdout?.destroy();
-  child.stderr?.destroy();
 }

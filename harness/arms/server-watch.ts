@@ -37,15 +37,21 @@ const WORKER = fileURLToPath(new URL('./memory-worker.js', import.meta.url));
 /** A sample of a server with 1 GiB mapped costs about 2 ms of one core, so this keeps the cost near 1 %. */
 export const MEMORY_PERIOD_MS = 200;
 
-/** Begins to watch the tree under `pid`; without one (a server elsewhere) only this machine's CPU is watched. */
-export function watchServer(pid: number | undefined): ServerWatch {
+/**
+ * Begins to watch the tree under `pid`; without one (a server elsewhere) only this machine's CPU is watched. What the trees
+ * under `idlePids` use is ours too, and not foreign.
+ */
+export function watchServer(
+  pid: number | undefined,
+  idlePids: readonly number[] = [],
+): ServerWatch {
   const stopFlag = new SharedArrayBuffer(4);
   const peaks =
     pid === undefined ? undefined : startSampling({ pid, periodMs: MEMORY_PERIOD_MS, stopFlag });
-  const before = snapshot(pid);
+  const before = snapshot(pid, idlePids);
   return {
     async stop() {
-      const cpu = difference(before, snapshot(pid));
+      const cpu = difference(before, snapshot(pid, idlePids));
       Atomics.store(new Int32Array(stopFlag), 0, 1);
       Atomics.notify(new Int32Array(stopFlag), 0);
       if (pid === undefined || peaks === undefined) {
@@ -83,17 +89,19 @@ interface Snapshot {
   atNs: bigint;
   serverCpuSeconds: number | null;
   clientCpuSeconds: number;
+  idleCpuSeconds: number;
   busySeconds: number;
   stealSeconds: number;
   cores: number;
 }
 
-function snapshot(pid: number | undefined): Snapshot {
+function snapshot(pid: number | undefined, idlePids: readonly number[]): Snapshot {
   const { user, system } = process.cpuUsage();
   return {
     atNs: process.hrtime.bigint(),
     serverCpuSeconds: pid === undefined ? null : treeCpuSeconds(pid),
     clientCpuSeconds: (user + system) / 1e6,
+    idleCpuSeconds: idlePids.reduce((sum, idle) => sum + treeCpuSeconds(idle), 0),
     ...machineCpu(),
   };
 }
@@ -111,7 +119,8 @@ function difference(before: Snapshot, after: Snapshot): CpuUse {
       : after.serverCpuSeconds - before.serverCpuSeconds;
   const machineBusyCpuSeconds = Math.max(0, after.busySeconds - before.busySeconds);
   const capacity = Math.max(seconds * cores, 1e-9);
-  const foreign = (machineBusyCpuSeconds - (server ?? 0) - clientCpuSeconds) / capacity;
+  const idle = after.idleCpuSeconds - before.idleCpuSeconds;
+  const foreign = (machineBusyCpuSeconds - (server ?? 0) - idle - clientCpuSeconds) / capacity;
   const gone = before.serverCpuSeconds !== null && server === null;
   return {
     seconds,

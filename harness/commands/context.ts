@@ -5,6 +5,8 @@ export interface CommandContext {
   signal: AbortSignal;
   /** Runs of one scope exclude each other. */
   lockScope: string;
+  /** Where what can be made again is kept. */
+  cacheFolder: string;
   /** The time of day, for records only. */
   now: () => Date;
 }

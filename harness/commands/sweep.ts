@@ -26,7 +26,7 @@ export async function sweepCommand(given: unknown, context: CommandContext): Pro
   const lock = await takeRunLock(context.lockScope, 'sweep');
   const progress = progressOn(process.stderr);
   try {
-    const outcome = await runSweep(options, eventsFor(options, progress), context.signal);
+    const outcome = await runSweep(options, eventsFor(options, progress), context);
     const draft = draftSweep(options, outcome, {
       createdUtc: context.now().toISOString(),
       environment: captureEnvironment(),

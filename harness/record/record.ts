@@ -140,10 +140,11 @@ const harness = z.object({
 export type HarnessIdentity = z.infer<typeof harness>;
 
 const arm = z.object({
-  role: z.enum(['bundled', 'url']),
+  role: z.enum(['bundled', 'url', 'command', 'git']),
   label: z.string(),
   serverKind: z.string().describe('which make of server, as found by asking it'),
   serverVersion: z.string().nullable(),
+  commit: z.string().nullish().describe('the revision that was built for it'),
   command: z.array(z.string()).nullable().describe('how the server was started, paths shortened'),
   resolvedConfig: z.record(z.string(), z.unknown()).nullable().describe('as the server reports it'),
   isa: z.string().nullable(),

@@ -15,6 +15,8 @@ export interface CellPlan {
   concurrency: number;
   requests: number;
   warmUpRequests: number;
+  /** Both arms of a pair get the prompts of its number; 0 where there are no pairs. */
+  pair?: number;
 }
 
 /** What all cells of a sweep share. */
@@ -22,6 +24,8 @@ export interface CellContext {
   baseUrl: string;
   /** Absent when the server does not run on this machine. */
   pid: number | undefined;
+  /** Our other servers on this machine: what they use of the CPU is not foreign. */
+  idlePids: readonly number[];
   identity: ServerIdentity;
   inputTokens: number;
   outputTokens: number;
@@ -57,7 +61,7 @@ export async function measureOneCell(context: CellContext, plan: CellPlan): Prom
     startedUtc,
     promptsSha256,
   };
-  const watch = watchServer(context.pid);
+  const watch = watchServer(context.pid, context.idlePids);
   let result: DriveResult;
   try {
     result = await drive(options);
@@ -90,25 +94,28 @@ export async function measureOneCell(context: CellContext, plan: CellPlan): Prom
 
 function driveOptions(context: CellContext, plan: CellPlan): DriveOptions {
   const { baseUrl, identity, outputTokens, requestTimeoutMs, signal, onProgress } = context;
+  const { concurrency, requests, warmUpRequests } = plan;
   return {
-    ...plan,
+    ...{ concurrency, requests, warmUpRequests },
     baseUrl,
     model: identity.model.id,
     endpoint: 'completions',
     dialect: dialectOf(identity.kind),
     outputTokens,
-    prompt: promptsOf(context, plan.concurrency),
+    prompt: promptsOf(context, { concurrency: plan.concurrency, pair: plan.pair ?? 0 }),
     requestTimeoutMs,
     signal,
     onProgress,
   };
 }
 
-/** Prompts of a concurrency; each has a domain of its own. */
-export function promptsOf(context: CellContext, concurrency: number): DriveOptions['prompt'] {
-  const { identity, inputTokens, seed } = context;
+/** Prompts of a pair at a concurrency; each has a domain of its own. */
+export function promptsOf(
+  { identity, inputTokens, seed }: Pick<CellContext, 'identity' | 'inputTokens' | 'seed'>,
+  domain: { concurrency: number; pair: number },
+): DriveOptions['prompt'] {
   const draw = tokenPrompts(plainVocabulary(identity.model.vocabulary), inputTokens);
-  return (index) => draw({ seed, pair: 0, concurrency, index });
+  return (index) => draw({ seed, ...domain, index });
 }
 
 /** Servers that do not tell their vocabulary have at least this many tokens in every family that we know. */

@@ -1,4 +1,6 @@
 // The draft of a sweep's record out of what was measured. Pure but for nothing: time, machine and identity are arguments.
+
+import type { RunningArm } from '../arms/start-arm.ts';
 import {
   type Draft,
   type Environment,
@@ -28,7 +30,7 @@ export function draftSweep(
   if (facts.harness.dirty === true) nonBindingReasons.push('dirty_tree');
   if (facts.harness.commit === null) nonBindingReasons.push('no_commit');
   if (outcome.server.identity.resolvedConfig === null) nonBindingReasons.push('config_unproven');
-  const { value, removed } = redact(armOf(options, outcome), facts.secrets);
+  const { value, removed } = redact(recordedArm(outcome.server), facts.secrets);
   const cells = redact(outcome.cells, facts.secrets);
   const reasons = new Map([...removed, ...cells.removed].map((item) => [item.what, item]));
   return {
@@ -51,19 +53,11 @@ export function draftSweep(
   };
 }
 
-function armOf(options: SweepOptions, { server }: SweepOutcome): SweepRecord['arm'] {
-  const { identity, role, command, startSeconds } = server;
-  const { kind: serverKind, version: serverVersion, name, model, ...rest } = identity;
-  return {
-    role,
-    label: options.label ?? name,
-    serverKind,
-    serverVersion,
-    command,
-    startSeconds,
-    model,
-    ...rest,
-  };
+/** What the record says of a server. */
+export function recordedArm(server: RunningArm): SweepRecord['arm'] {
+  const { identity, role, label, command, commit, startSeconds } = server;
+  const { kind: serverKind, version: serverVersion, name: _, ...rest } = identity;
+  return { role, label, serverKind, serverVersion, command, commit, startSeconds, ...rest };
 }
 
 function workloadOf(options: SweepOptions, { plans }: SweepOutcome): SweepRecord['workload'] {

@@ -1,13 +1,9 @@
 // A sweep from the first look at the server to the draft of its record: start or reach the server, see one generation come
 // out right, measure each concurrency, stop the server. It prints nothing; whoever waits is told by events.
-import { startBundled } from '../arms/bundled.ts';
-import { identify, type ServerIdentity } from '../arms/identity.ts';
-import { listenerOf } from '../arms/listener.ts';
-import { dialectOf } from '../client/dialect.ts';
-import { HarnessError } from '../errors.ts';
+import { type ArmDemand, type RunningArm, startArm } from '../arms/start-arm.ts';
 import type { DriveProgress } from '../load/drive.ts';
-import { waitUntilReady } from '../load/ready.ts';
 import type { RequestRow, SweepCell } from '../record/record.ts';
+import type { Arm } from '../scenario/arm.ts';
 import { DEFAULT_MODEL, type SweepOptions } from '../scenario/sweep-options.ts';
 import { type CellContext, type CellPlan, measureOneCell, promptsOf } from './cell.ts';
 
@@ -18,16 +14,8 @@ export interface SweepEvents {
   onCell(cell: SweepCell): void;
 }
 
-/** Where the numbers come from. */
-export interface MeasuredServer {
-  role: 'bundled' | 'url';
-  identity: ServerIdentity;
-  command: string[] | null;
-  startSeconds: number | null;
-}
-
 export interface SweepOutcome {
-  server: MeasuredServer;
+  server: RunningArm;
   plans: CellPlan[];
   cells: SweepCell[];
   rows: RequestRow[];
@@ -55,82 +43,72 @@ export function planCells(options: SweepOptions): CellPlan[] {
 export async function runSweep(
   options: SweepOptions,
   events: SweepEvents,
-  signal: AbortSignal,
+  place: SweepPlace,
 ): Promise<SweepOutcome> {
-  const startedNs = process.hrtime.bigint();
-  const reached = await reachServer(options, events, signal);
+  const server = await startArm(sweepArm(options), demandOf(options, events, place));
   try {
-    const context = contextOf(options, reached, signal);
-    await untilRight(context, reached, events);
-    const startSeconds =
-      reached.role === 'bundled' ? Number(process.hrtime.bigint() - startedNs) / 1e9 : null;
-    const measured = await measureCells(options, context, events);
-    const { role, identity, command } = reached;
-    return { server: { role, identity, command, startSeconds }, ...measured };
+    const context = contextOf(options, server, place.signal);
+    return { server, ...(await measureCells(options, context, events)) };
   } finally {
     events.onStage('stopping the server');
-    await reached.stop();
-  }
-}
-
-interface Reached {
-  role: 'bundled' | 'url';
-  baseUrl: string;
-  pid: number | undefined;
-  identity: ServerIdentity;
-  command: string[] | null;
-  /** Why the server can no longer answer, or undefined. */
-  gone(): string | undefined;
-  stop(): Promise<void>;
-}
-
-async function reachServer(
-  options: SweepOptions,
-  events: SweepEvents,
-  signal: AbortSignal,
-): Promise<Reached> {
-  const { url, model } = options;
-  if (url !== undefined) {
-    events.onStage(`asking ${url} who it is`);
-    const identity = await identify(url, model, signal);
-    const pid = await listenerOf(url);
-    const gone = () => undefined;
-    const stop = async () => undefined;
-    return { role: 'url', baseUrl: url, pid, identity, command: null, gone, stop };
-  }
-  const name = model ?? DEFAULT_MODEL;
-  events.onStage(`starting the bundled server with ${name}`);
-  const server = await startBundled({ model: name, flags: serverFlags(options), signal });
-  try {
-    const identity = await identify(server.baseUrl, undefined, signal);
-    return { role: 'bundled', identity, ...server };
-  } catch (error) {
     await server.stop();
-    throw error;
   }
 }
 
-function serverFlags(options: SweepOptions): string[] {
-  const most = Math.max(...options.concurrency);
-  const flags = {
+/** Where a sweep runs. */
+export interface SweepPlace {
+  cacheFolder: string;
+  signal: AbortSignal;
+}
+
+/** The arm that the flags of a sweep describe. */
+export function sweepArm({ url, model, label, ...options }: SweepOptions): Arm {
+  const named = label === undefined ? {} : { label };
+  if (url !== undefined) {
+    return { kind: 'url', url, ...named, ...(model === undefined ? {} : { model }) };
+  }
+  const given = {
     '--activations': options.activations,
     '--threads': options.threads,
     '--isa': options.isa,
-    // Exactly what the sweep needs, so that neither memory nor admission is left to chance.
-    '--max-num-seqs': most,
-    '--max-model-len': options.inputTokens + options.outputTokens,
   };
-  return Object.entries(flags).flatMap(([flag, value]) =>
+  const flags = Object.entries(given).flatMap(([flag, value]) =>
     value === undefined ? [] : [flag, String(value)],
   );
+  return { kind: 'bundled', model: model ?? DEFAULT_MODEL, flags, ...named };
 }
 
-function contextOf(options: SweepOptions, reached: Reached, signal: AbortSignal): CellContext {
+/** What the work of a sweep asks of a server. */
+export function demandOf(
+  options: SweepOptions,
+  { onStage }: Pick<SweepEvents, 'onStage'>,
+  place: SweepPlace,
+): ArmDemand {
   const { inputTokens, outputTokens, seed } = options;
   return {
-    baseUrl: reached.baseUrl,
-    pid: reached.pid,
-    identity: reached.identity,
+    ...place,
+    onStage,
+    outputTokens,
+    concurrency: Math.max(...options.concurrency),
+    sequenceTokens: inputTokens + outputTokens,
+    // Concurrency 0 is a domain of prompts of its own: no cell can find these in a cache.
+    readyPrompt: (identity) =>
+      promptsOf({ identity, inputTokens, seed }, { concurrency: 0, pair: 0 }),
+  };
+}
+
+/** What all cells on this server share. */
+export function contextOf(
+  options: SweepOptions,
+  server: RunningArm,
+  signal: AbortSignal,
+): CellContext {
+  const { inputTokens, outputTokens, seed } = options;
+  return {
+    baseUrl: server.baseUrl,
+    pid: server.pid,
+    idlePids: [],
+    identity: server.identity,
     inputTokens,
     outputTokens,
     seed,
@@ -140,38 +118,6 @@ function contextOf(options: SweepOptions, reached: Reached, signal: AbortSignal)
     onProgress: () => undefined,
     now: () => new Date(),
   };
-}
-
-/** A server by URL may still be loading its model. */
-const READY_TIMEOUT_MS = 120_000;
-const READY_TOKENS = 8;
-
-async function untilRight(
-  context: CellContext,
-  reached: Reached,
-  events: SweepEvents,
-): Promise<void> {
-  const { baseUrl, identity, signal } = context;
-  events.onStage('waiting for one right generation');
-  try {
-    await waitUntilReady({
-      baseUrl,
-      model: identity.model.id,
-      endpoint: 'completions',
-      dialect: dialectOf(identity.kind),
-      signal,
-      // Concurrency 0 is a domain of prompts of its own: no cell can find these in a cache.
-      prompt: promptsOf(context, 0),
-      outputTokens: Math.min(READY_TOKENS, context.outputTokens),
-      timeoutMs: READY_TIMEOUT_MS,
-      gone: reached.gone,
-    });
-  } catch (error) {
-    if (!(error instanceof HarnessError) || error.code !== 'INTERRUPTED') throw error;
-    throw new HarnessError('INTERRUPTED', 'Interrupted before the first measurement.', {
-      hint: 'Nothing was measured, so no record was written.',
-    });
-  }
 }
 
 async function measureCells(options: SweepOptions, context: CellContext, events: SweepEvents) {
