@@ -54,9 +54,19 @@ async function resolveSpec(spec: string): Promise<string> {
     return ensureSynthetic(spec.slice(SYNTHETIC_PREFIX.length));
   }
   const path = resolve(spec);
-  const status = statSync(path, { throwIfNoEntry: false });
-  if (!status) throw new ModelError('not_found', `There is no model ${spec}.`);
-  return status.isDirectory() ? onlyGgufIn(path, spec) : path;
+  return isFolder(path, spec) ? onlyGgufIn(path, spec) : path;
+}
+
+function isFolder(path: string, spec: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR') {
+      throw new ModelError('not_found', `There is no model ${spec}.`, { cause });
+    }
+    throw new ModelError('unreadable', `The model ${spec} cannot be reached (${code}).`, { cause });
+  }
 }
 
 function onlyGgufIn(folder: string, spec: string): string {
