@@ -1,7 +1,7 @@
 // Walks a grammar byte by byte. A position is the set of all places where the text so far may be, each with the rules
 // that it has to return to; positions are interned and remember where each byte leads, so that the second visit is one
 // array look-up.
-import { CALL_EDGE, EMPTY_EDGE, type GrammarTables } from '../scheduler/grammar-tables.ts';
+import { CALL_EDGE, EMPTY_EDGE, type GrammarTables } from '../scheduler/sequence.ts';
 
 /** Rules may call each other this deep; JSON nested deeper cannot be written. */
 const DEEPEST = 96;

@@ -2,7 +2,7 @@
 // is to be split into reasoning, content and tool calls.
 import { ServerError } from '../errors.ts';
 import type { ChatRequest } from '../protocol/chat.ts';
-import type { GrammarTables } from '../scheduler/grammar-tables.ts';
+import type { GrammarTables } from '../scheduler/sequence.ts';
 import type { ChatParserOptions } from './chat-parser.ts';
 import { renderChat } from './chat-template.ts';
 import { checkModel, generationOf, type Target } from './completion-request.ts';

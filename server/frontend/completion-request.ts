@@ -3,7 +3,7 @@
 import { ServerError } from '../errors.ts';
 import type { CompletionRequest } from '../protocol/completions.ts';
 import type { SamplingFields } from '../protocol/fields.ts';
-import type { GrammarTables } from '../scheduler/grammar-tables.ts';
+import type { GrammarTables } from '../scheduler/sequence.ts';
 import { constraintOf } from './constraint.ts';
 import type { EngineDescription } from './engine-client.ts';
 import type { GenerationRequest } from './generation.ts';

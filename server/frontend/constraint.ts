@@ -3,7 +3,7 @@
 import { ServerError } from '../errors.ts';
 import type { Tool } from '../protocol/chat.ts';
 import type { SamplingFields } from '../protocol/fields.ts';
-import type { GrammarTables } from '../scheduler/grammar-tables.ts';
+import type { GrammarTables } from '../scheduler/sequence.ts';
 import { compileGrammar } from './grammar/compile-grammar.ts';
 import { GrammarError } from './grammar/grammar-error.ts';
 import {

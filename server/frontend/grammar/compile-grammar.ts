@@ -1,6 +1,6 @@
 // Turns rules into the tables that the engine walks. The size is bounded, so that no request can make masks that cost the
 // others their time.
-import { CALL_EDGE, EMPTY_EDGE, type GrammarTables } from '../../scheduler/grammar-tables.ts';
+import { CALL_EDGE, EMPTY_EDGE, type GrammarTables } from '../../scheduler/sequence.ts';
 import { GrammarError } from './grammar-error.ts';
 import type { Grammar, GrammarNode } from './grammar-node.ts';
 
