@@ -194,3 +194,17 @@ for (const [what, flags] of refused) {
     assert.equal(stdout, '');
   });
 }
+
+test('models are listed and inspected, as text and as JSON', () => {
+  const list = run('model', 'list', '--json');
+  assert.equal(list.status, 0, list.stderr);
+  const specs = JSON.parse(list.stdout).map(({ spec }: { spec: string }) => spec);
+  assert.ok(specs.includes('synthetic:qwen3-0.6b'));
+  assert.match(run('model', 'list').stdout, /synthetic:qwen3-0\.6b/);
+  const inspected = run('model', 'inspect', MODEL, '--json');
+  assert.equal(JSON.parse(inspected.stdout).architecture, 'llama');
+  assert.match(run('model', 'inspect', MODEL).stdout, /^model {11}\S/);
+  const missing = run('model', 'inspect', join(folder, 'none'));
+  assert.equal(missing.status, 2);
+  assert.match(missing.stderr, /^mxbench model: [^\n]+\n$/);
+});

@@ -53,28 +53,29 @@ function endOnSignals(server: RunningServer, shutdownTimeoutMs: number): void {
 }
 
 function report(error: unknown): number {
+  const said = process.argv[2] === 'model' ? 'mxbench model: ' : 'mxbench serve: ';
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return 0;
-    console.error(error.message.replace(/^error: /, 'mxbench serve: '));
+    console.error(said + error.message.replace(/^error: /, ''));
     return USAGE_EXIT;
   }
   const { name, code, hint } = error as { name?: string; code?: unknown; hint?: unknown };
   if (error instanceof ServerError) {
-    console.error(`mxbench serve: ${error.message}`);
+    console.error(`${said}${error.message}`);
     return error.exitCode;
   }
   // The model readers and the addon have errors of their own, each with a code and a hint.
   if (error instanceof Error && typeof code === 'string' && typeof hint === 'string') {
-    console.error(`mxbench serve: ${error.message} ${hint}`);
+    console.error(`${said}${error.message} ${hint}`);
     return USAGE_EXIT;
   }
-  console.error(`mxbench serve: a bug (${name ?? 'unknown'}).`, error);
+  console.error(`${said}a bug (${name ?? 'unknown'}).`, error);
   return BUG_EXIT;
 }
 
 async function main(): Promise<void> {
   const program = new Command('mxbench-server').description('The bundled MXFP4 reference server.');
-  program.addCommand(serveCommand()).addCommand(modelCommand());
+  program.addCommand(serveCommand()).addCommand(modelCommand((text) => console.log(text)));
   for (const command of [
     program,
     ...program.commands,

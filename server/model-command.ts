@@ -1,69 +1,74 @@
-// `bench model list` and `bench model inspect SPEC`: which models there are, and what one of them is and needs.
+// `model list` and `model inspect`: what can be served, and what a model is made of, as text or as JSON.
 import Table from 'cli-table3';
 import { Command } from 'commander';
-import { inspectModel } from './model/inspect-model.ts';
-import { listModels } from './model/list-models.ts';
+import { inspectModel, type ModelInspection } from './model/inspect-model.ts';
+import { listModels, type ModelSummary } from './model/list-models.ts';
 
-const MEGABYTE = 1e6;
+type Print = (text: string) => void;
 
-export function modelCommand(): Command {
-  const command = new Command('model').description('models: list, inspect');
-  command
-    .command('list')
-    .description('models that can be named without a path')
-    .option('--json', 'print JSON')
-    .action((options: { json?: boolean }) => {
-      const models = listModels();
-      console.log(options.json ? JSON.stringify(models, null, 2) : listTable(models));
-    });
-  command
-    .command('inspect <spec>')
-    .description('shape, tensors, memory needs and sha256 of a model')
-    .option('--json', 'print JSON')
-    .action(async (spec: string, options: { json?: boolean }) => {
-      const inspection = await inspectModel(spec);
-      console.log(options.json ? JSON.stringify(inspection, null, 2) : inspectionTable(inspection));
-    });
-  return command;
+/** Bytes in the unit that people read: "12.3 MB". */
+function readableBytes(bytes: number): string {
+  const units = ['B', 'kB', 'MB', 'GB', 'TB'];
+  const step = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(1, bytes)) / 3));
+  return `${(bytes / 1000 ** step).toFixed(step === 0 ? 0 : 1)} ${units[step]}`;
 }
 
-function megabytes(bytes: number): string {
-  return `${(bytes / MEGABYTE).toFixed(1)} MB`;
-}
-
-function listTable(models: ReturnType<typeof listModels>): string {
+function listText(models: readonly ModelSummary[]): string {
   const table = new Table({
-    head: ['model', 'size', 'on disk', 'what'],
-    style: { head: [], border: [] },
+    head: ['--model', 'kind', 'size', 'on disk', 'note'],
+    style: { head: [] },
   });
-  for (const { spec, fileBytes, present, note } of models) {
-    table.push([spec, megabytes(fileBytes), present ? 'yes' : 'at first use', note]);
+  for (const { spec, kind, fileBytes, present, note } of models) {
+    table.push([spec, kind, readableBytes(fileBytes), present ? 'yes' : 'made at first use', note]);
   }
   return table.toString();
 }
 
-function inspectionTable(inspection: Awaited<ReturnType<typeof inspectModel>>): string {
-  const table = new Table({ style: { head: [], border: [] } });
-  const { tensors, warnings, ...fields } = inspection;
-  const rows: [string, string][] = [
-    ['name', `${fields.name}${fields.synthetic ? ' (synthetic)' : ''}`],
-    ['file', `${fields.path} (${megabytes(fields.fileBytes)})`],
-    ['sha256', fields.sha256],
-    ['architecture', `${fields.architecture}, ${fields.layers} layers, width ${fields.width}`],
-    ['attention', `${fields.heads} heads, ${fields.kvHeads} KV heads, width ${fields.headWidth}`],
-    ['feed-forward', `${fields.feedForwardWidth}`],
-    ['vocabulary', `${fields.vocabulary} (tokenizer: ${fields.tokens})`],
-    ['context', `${fields.contextLength} tokens`],
-    ['parameters', `${(fields.parameters / 1e6).toFixed(1)} million, ${fields.quantisation}`],
-    ...tensors.map(({ type, count, bytes }): [string, string] => [
-      `  ${type}`,
-      `${count} tensors, ${megabytes(bytes)}`,
-    ]),
-    ['KV cache', `${(fields.kvBytesPerToken / 1024).toFixed(1)} KiB a token (bf16)`],
-    ['ends a text', fields.eosIds.join(', ') || 'nothing'],
-    ['chat template', fields.chatTemplate ? 'yes' : 'no'],
-    ...warnings.map((warning): [string, string] => ['warning', warning]),
+function inspectionText(model: ModelInspection): string {
+  const { architecture, layers, width, heads, kvHeads, headWidth, feedForwardWidth } = model;
+  const lines: [string, string][] = [
+    ['model', model.name + (model.synthetic ? ' (synthetic)' : '')],
+    ['file', `${model.path} (${readableBytes(model.fileBytes)})`],
+    ['sha256', model.sha256],
+    ['parameters', `${(model.parameters / 1e6).toFixed(1)} million, ${model.quantisation}`],
+    [
+      'architecture',
+      `${architecture}, ${layers} layers of width ${width}, feed-forward ${feedForwardWidth}`,
+    ],
+    ['attention', `${heads} heads of ${headWidth}, ${kvHeads} for keys and values`],
+    [
+      'context',
+      `${model.contextLength} tokens, ${readableBytes(model.kvBytesPerToken)} of bf16 KV each`,
+    ],
+    ['vocabulary', `${model.vocabulary}, text ends with ${model.eosIds.join(', ') || 'none'}`],
+    ['chat template', model.chatTemplate ? 'yes' : 'no'],
+    ...model.tensors.map(({ type, count, bytes }): [string, string] => {
+      return [`${type} tensors`, `${count} (${readableBytes(bytes)})`];
+    }),
+    ...model.warnings.map((warning): [string, string] => ['note', warning]),
   ];
-  for (const row of rows) table.push(row);
-  return table.toString();
+  return lines.map(([name, value]) => `${name.padEnd(16)}${value}`).join('\n');
+}
+
+/** The command; what it says goes to `print`. */
+export function modelCommand(print: Print): Command {
+  const command = new Command('model').description('what can be served');
+  command
+    .command('list')
+    .description('the models that can be named without a path')
+    .option('--json', 'as JSON')
+    .action(({ json }: { json?: boolean }) => {
+      const models = listModels();
+      print(json ? JSON.stringify(models, null, 2) : listText(models));
+    });
+  command
+    .command('inspect')
+    .argument('<model>', 'a folder, a GGUF file, or synthetic:NAME')
+    .description('what a model is made of')
+    .option('--json', 'as JSON')
+    .action(async (spec: string, { json }: { json?: boolean }) => {
+      const inspection = await inspectModel(spec);
+      print(json ? JSON.stringify(inspection, null, 2) : inspectionText(inspection));
+    });
+  return command;
 }
