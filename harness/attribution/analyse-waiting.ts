@@ -20,7 +20,7 @@ export interface Waiting {
 }
 
 /** The stages of each step that one thread is responsible for. */
-export function stagesOf(
+function stagesOf(
   steps: readonly StepRecord[],
   engineTid: number | undefined,
   frontendTid: number | undefined,

@@ -54,7 +54,7 @@ function summarise(phase: PhaseCapture, input: CaptureInput, count: Counter): Ph
 }
 
 /** All threads ever seen in the capture, with their process's command line. */
-export function threadIdentities(captures: PhaseCaptures): ThreadIdentity[] {
+function threadIdentities(captures: PhaseCaptures): ThreadIdentity[] {
   const found = new Map<number, ThreadIdentity>();
   for (const { snapshots } of captures.phases)
     for (const { processes, threads } of snapshots) {

@@ -7,8 +7,7 @@ import type { Interval } from './intervals.ts';
 import { type Premise, premiseSchema, valueMs } from './premise.ts';
 import { type Quantity, quantityInterval, quantitySchema } from './quantity.ts';
 
-export const verdictSchema = z.enum(['CONFIRMED', 'REFUTED', 'INCONCLUSIVE', 'VOID']);
-export type Verdict = z.infer<typeof verdictSchema>;
+const verdictSchema = z.enum(['CONFIRMED', 'REFUTED', 'INCONCLUSIVE', 'VOID']);
 
 /** What was measured about a premise's subject; a missing part is a part that was not measured. */
 export interface PremiseEvidence {

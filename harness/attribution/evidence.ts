@@ -16,7 +16,7 @@ export const evidenceFileSchema = z.strictObject({
 export type EvidenceFile = z.infer<typeof evidenceFileSchema>;
 
 /** Sha256 of a file in hexadecimal. */
-export async function sha256(file: string): Promise<string> {
+async function sha256(file: string): Promise<string> {
   const hash = createHash('sha256');
   await pipeline(createReadStream(file), hash);
   return hash.digest('hex');

@@ -40,7 +40,7 @@ export interface ThreadFold extends Weight {
   seconds: Map<number, Map<StackClass, number>>;
 }
 
-export interface Coverage {
+interface Coverage {
   /** Samples with a frame in a perf map (JavaScript), and those where such a frame has no name. */
   jsSamples: number;
   jsUnresolved: number;
@@ -73,7 +73,7 @@ const node = (name: string, dso: string): PathNode => ({
 });
 
 /** How a frame is shown: the function, or the binary where there is no name (so that [vdso] is one entry). */
-export function frameName(frame: Frame): string {
+function frameName(frame: Frame): string {
   if (frame.dso === '[vdso]') return '[vdso]';
   if (frame.symbol !== '[unknown]') return frame.symbol;
   if (isPerfMap(frame.dso)) return '[unknown JavaScript]';

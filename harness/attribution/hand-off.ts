@@ -11,7 +11,7 @@ export interface StageInterval {
   toNs: number;
 }
 
-export interface StateSummary {
+interface StateSummary {
   meanUs: number;
   interval: Interval;
   p50Us: number;

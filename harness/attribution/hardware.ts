@@ -6,8 +6,8 @@ import { z } from 'zod';
 
 const run = promisify(execFile);
 
-export const COUNTERS = ['cycles', 'instructions', 'cache-references', 'cache-misses'] as const;
-export type Counter = (typeof COUNTERS)[number];
+const COUNTERS = ['cycles', 'instructions', 'cache-references', 'cache-misses'] as const;
+type Counter = (typeof COUNTERS)[number];
 
 const lineSchema = z.object({
   thread: z.string(),

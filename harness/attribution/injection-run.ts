@@ -32,7 +32,7 @@ export function parseInjection(text: string): Injection {
 const REPEATS = 3;
 
 /** Delays of all runs in an order drawn from the seed: each block holds every delay once. */
-export function injectionOrder(delayUs: number, seed: number): number[] {
+function injectionOrder(delayUs: number, seed: number): number[] {
   const random = seededRandom(seed, 'injection');
   return Array.from({ length: REPEATS }, () => shuffled([0, delayUs, 2 * delayUs], random)).flat();
 }

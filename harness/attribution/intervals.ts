@@ -10,7 +10,7 @@ export interface Interval {
 }
 
 /** Regularised lower incomplete gamma P(a, x): the chance that a Gamma(a) variable is below x. */
-export function gammaP(a: number, x: number): number {
+function gammaP(a: number, x: number): number {
   if (x <= 0) return 0;
   const front = Math.exp(a * Math.log(x) - x - gammaln(a));
   if (x < a + 1) {

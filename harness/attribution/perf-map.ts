@@ -4,7 +4,7 @@ import { copyFileSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { innerPid } from './proc-tree.ts';
 
-export interface MapEntry {
+interface MapEntry {
   start: number;
   size: number;
   name: string;
@@ -51,7 +51,7 @@ export function lookUp(map: PerfMap, address: number): string | undefined {
 }
 
 /** Where the map of a process is seen from here: a container's own pid and its own /tmp. */
-export function perfMapPath(pid: number): string | undefined {
+function perfMapPath(pid: number): string | undefined {
   const inner = innerPid(pid);
   const places = [`/proc/${pid}/root/tmp/perf-${inner}.map`, `/tmp/perf-${pid}.map`];
   return places.find((path) => existsSync(path));

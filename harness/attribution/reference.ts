@@ -9,7 +9,7 @@ import type { FlameNode } from './flame-tree.ts';
 import type { GapRun, GapSide } from './gap.ts';
 
 /** How spans are measured here: by the engine's own stamps, forward pass and sampling of decode-only steps. */
-export const SPAN_METHOD = 'engine step stamps, decode-only steps';
+const SPAN_METHOD = 'engine step stamps, decode-only steps';
 
 const flameSchema: z.ZodType<FlameNode> = z.lazy(() =>
   z.strictObject({

@@ -5,7 +5,7 @@ import { type Interval, possibleRanks, wilsonInterval } from './intervals.ts';
 import { agreement, type RoleBusy } from './schedstat.ts';
 import { isWaiting, type StackClass } from './symbol-classes.ts';
 
-export interface Share {
+interface Share {
   samples: number;
   /** Of the role's samples, weighted by period. */
   share: number;
@@ -14,14 +14,14 @@ export interface Share {
   rank: { best: number; worst: number };
 }
 
-export interface ClassShare extends Share {
+interface ClassShare extends Share {
   class: StackClass;
   waiting: boolean;
   /** CPU of the class per step: its share times the role's exact CPU per step. */
   msPerStep: number;
 }
 
-export interface FunctionShare extends Share {
+interface FunctionShare extends Share {
   symbol: string;
   dso: string;
   addresses: { ip: string; samples: number }[];

@@ -16,7 +16,7 @@ const pattern = z
     { message: 'is not a regular expression; escape brackets and parentheses with a backslash' },
   );
 
-export const roleRuleSchema = z
+const roleRuleSchema = z
   .strictObject({
     role: z.string().min(1).describe('such as engine-core, frontend, kernel, runtime'),
     name: pattern.optional().describe('name in the thread map or in /proc/PID/task/TID/comm'),

@@ -92,5 +92,6 @@ test('an interrupt in a phase ends the server and the load', async () => {
   };
   await assert.rejects(
     attribute(options({}), join(folder, 'interrupted'), events, controller.signal),
+    { code: 'INTERRUPTED' },
   );
 });

@@ -41,7 +41,14 @@ const PRESETS: Record<string, RoleRules> = {
 
 function readRules(file: string | undefined): RulesFile {
   if (file === undefined) return { classes: [] };
-  const parsed = rulesFileSchema.safeParse(parse(readText(file)));
+  const text = readText(file);
+  let value: unknown;
+  try {
+    value = parse(text);
+  } catch (cause) {
+    throw new HarnessError('INVALID_FILE', `${file} is not YAML`, { cause });
+  }
+  const parsed = rulesFileSchema.safeParse(value);
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
   throw new HarnessError('INVALID_FILE', `${file}: ${issue?.path.join('.')} ${issue?.message}`);

@@ -18,7 +18,7 @@ export interface SwitchEvent {
   nextComm: string;
 }
 
-export interface WakingEvent {
+interface WakingEvent {
   kind: 'waking';
   timeNs: number;
   cpu: number;
@@ -28,7 +28,7 @@ export interface WakingEvent {
 }
 
 /** PERF_RECORD_SWITCH of one thread: written in its own context, so no idle CPU can hide it. */
-export interface RecordEvent {
+interface RecordEvent {
   kind: 'in' | 'out';
   timeNs: number;
   tid: number;

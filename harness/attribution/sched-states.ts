@@ -6,7 +6,7 @@ import type { SchedEvent } from './sched-parser.ts';
 export const STATES = ['running', 'woken', 'preempted', 'asleep'] as const;
 export type State = (typeof STATES)[number];
 
-export interface Segment {
+interface Segment {
   state: State | 'unknown';
   fromNs: number;
   toNs: number;

@@ -75,7 +75,7 @@ export function parseStat(text: string): StatFields {
   };
 }
 
-export interface ThreadBusy {
+interface ThreadBusy {
   pid: number;
   tid: number;
   comm: string;

@@ -3,7 +3,7 @@
 import type { AttributionBody } from './attribution-record.ts';
 import { ms, percent, summaryLines, us } from './summary-lines.ts';
 
-export interface SummaryTable {
+interface SummaryTable {
   title: string;
   head: string[];
   rows: string[][];

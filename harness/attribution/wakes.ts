@@ -5,7 +5,7 @@ import type { SchedEvent, SwitchEvent } from './sched-parser.ts';
 import type { SwitchSource } from './sched-states.ts';
 
 /** The role given to wakers that are no thread of ours. */
-export const IRQ = 'irq';
+const IRQ = 'irq';
 
 export interface HopSummary {
   from: string;

@@ -7,13 +7,13 @@ import { blockBootstrapMeans, percentileInterval, quantile } from './bootstrap.t
 import type { Interval } from './intervals.ts';
 
 /** Stages of the engine's loop, in order; they close from one `posted` to the next. */
-export const LOOP_STAGES = ['gap', 'schedule', 'forward', 'sample', 'post'] as const;
+const LOOP_STAGES = ['gap', 'schedule', 'forward', 'sample', 'post'] as const;
 /** Stages of a token's way out, after `posted`. */
-export const WAY_STAGES = ['hand-off', 'front-end compute', 'write', 'wire and client'] as const;
-export type LoopStage = (typeof LOOP_STAGES)[number];
-export type WayStage = (typeof WAY_STAGES)[number];
+const WAY_STAGES = ['hand-off', 'front-end compute', 'write', 'wire and client'] as const;
+type LoopStage = (typeof LOOP_STAGES)[number];
+type WayStage = (typeof WAY_STAGES)[number];
 
-export interface StageTime {
+interface StageTime {
   stage: string;
   /** Mean per step (loop) or per token (way), ms. */
   ms: number;

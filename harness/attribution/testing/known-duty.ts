@@ -31,7 +31,7 @@ const truthSchema = z.strictObject({
   ),
   steps: z.array(z.tuple([z.number(), z.number(), z.number(), z.number(), z.number(), z.number()])),
 });
-export type Truth = z.infer<typeof truthSchema>;
+type Truth = z.infer<typeof truthSchema>;
 
 const SOURCE = new URL('../../../../harness/attribution/fixtures/known_duty.cpp', import.meta.url)
   .pathname;
