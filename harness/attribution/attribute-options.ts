@@ -68,6 +68,10 @@ export const attributeOptions = z.object({
   threads: wholeFlag(1, 1024)
     .optional()
     .meta({ value: 'N', description: 'kernel threads of the bundled server' }),
+  sameAs: path.optional().meta({
+    value: 'REV:PATH',
+    description: 'proves by git that these sources are those of another revision',
+  }),
   evidence: path
     .default('records/evidence')
     .meta({ value: 'FOLDER', description: 'where captures are kept, each in a folder of its own' }),

@@ -5,6 +5,7 @@ import { judgementSchema } from './decision.ts';
 import { evidenceFileSchema } from './evidence.ts';
 import { gateSchema } from './gates.ts';
 import { roleCountersSchema } from './hardware.ts';
+import { provenanceSchema } from './provenance.ts';
 import { quantitySchema } from './quantity.ts';
 import { rightsSchema } from './rights.ts';
 import { STACK_CLASSES } from './symbol-classes.ts';
@@ -86,6 +87,9 @@ const waitingSchema = z.strictObject({
       p50Us: z.number(),
       p99Us: z.number(),
       meanUs: z.number(),
+      ownMeanUs: z
+        .number()
+        .describe('without the time in which a stranger or the client had the CPU'),
       foreignShare: z.number(),
       meanwhile: z.array(z.strictObject({ comm: z.string(), ns: z.number() })),
     }),
@@ -147,6 +151,7 @@ export const attributionBodySchema = z.strictObject({
     requests: z.number().int(),
     failed: z.number().int(),
   }),
+  provenance: provenanceSchema,
   rights: rightsSchema,
   phases: z.array(phaseSchema),
   stepMs: z.number(),

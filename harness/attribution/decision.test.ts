@@ -107,6 +107,13 @@ test('any failed gate makes the verdict VOID, with the gate as its reason', () =
   assert.equal(judged[0]?.reason, 'steps: 199 steps (at least 200)');
 });
 
+test('a user-only profile voids what is said of a class, not what schedstat says of a role', () => {
+  const facts = { events: [{ name: 'cpu-clock:u', userOnly: true, hardware: false }] };
+  const role = premise('costs-at-least', 1);
+  assert.equal(verdict(role, { cost: ms(2) }, facts), 'CONFIRMED');
+  assert.equal(verdict({ ...role, subject: 'frontend/gc' }, { cost: ms(2) }, facts), 'VOID');
+});
+
 test('several premises on one capture need more evidence each', () => {
   const evidence = { cost: ms(1.105, 0.05) };
   assert.equal(verdict(premise('costs-at-least', 1), evidence), 'CONFIRMED');

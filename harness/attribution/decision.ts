@@ -195,6 +195,10 @@ const CHANGES: Record<Premise['type'], string> = {
   negligible: 'a longer window, which lowers the upper bound of the cost',
 };
 
+/** Samples of user space only cannot bound what a class costs; the cost of a role does not come from samples. */
+const concerns = (gate: Gate, premise: Premise) =>
+  gate.name !== 'kernel included' || premise.subject.includes('/');
+
 /** Judges every premise of one capture; a failed gate makes all of them VOID, whatever the figures say. */
 export function judge(
   premises: readonly Premise[],
@@ -207,12 +211,12 @@ export function judge(
     return found ? decisionLevel(premise, found) : 1;
   });
   const alphas = holm(levels);
-  const failed = failedGates(gates);
   return premises.map((premise, i) => {
     const found = evidence[i] ?? { stepMs: 0, sources: [] };
     const alpha = alphas[i] || 0.05 / premises.length;
     const ruled = RULES[premise.type](premise, found, 1 - alpha);
     const allowed = (alphas[i] ?? 0) > 0 || ruled.verdict === 'INCONCLUSIVE';
+    const failed = failedGates(gates).filter((gate) => concerns(gate, premise));
     const gateReason = failed.map((gate) => `${gate.name}: ${gate.detail}`).join('; ');
     return {
       premise,

@@ -9,6 +9,7 @@ import type { GapPart } from './gap.ts';
 import { type CounterReading, countersByRole } from './hardware.ts';
 import type { InjectionResult } from './injection-run.ts';
 import type { OnCpuProfile } from './on-cpu.ts';
+import type { Provenance } from './provenance.ts';
 import type { Rights } from './rights.ts';
 import { UNMAPPED } from './roles.ts';
 import type { Target } from './target.ts';
@@ -18,6 +19,7 @@ export interface BodyInput {
   options: AttributeOptions;
   target: Target;
   rights: Rights;
+  provenance: Provenance;
   analysis: Analysis;
   gathered: { result: DriveResult; profile?: OnCpuProfile; counters?: CounterReading[] };
   lines: FunctionLines;
@@ -49,6 +51,7 @@ export async function bodyOf(input: BodyInput): Promise<AttributionBody> {
       failed: timelines.filter((t) => t.failure !== undefined && t.failure.code !== 'aborted')
         .length,
     },
+    provenance: input.provenance,
     rights,
     phases: analysis.phases.map(({ tpot, ...phase }) => ({
       ...phase,

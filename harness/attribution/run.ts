@@ -3,6 +3,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 import { HarnessError } from '../errors.ts';
 import { analyse } from './analyse.ts';
@@ -18,6 +19,7 @@ import {
 } from './injection-run.ts';
 import { parsePremises } from './premise.ts';
 import { ticksPerSecond } from './proc-tree.ts';
+import { provenanceOf } from './provenance.ts';
 import { bodyOf } from './record-body.ts';
 import { earlierRuns, referenceSide, referenceTree } from './reference.ts';
 import { probeRights, type Rights } from './rights.ts';
@@ -66,9 +68,21 @@ async function prepare(options: AttributeOptions) {
     throw new HarnessError('USAGE', 'perf is not installed', {
       hint: 'Install it (Debian: apt-get install linux-perf), or leave --perf out: busy time and the waterfall work without.',
     });
-  return { rules, premises, side, tree, rights, before: machineState(watchedFolders()) };
+  const provenance = provenanceOf(SOURCES, options.sameAs);
+  return {
+    rules,
+    premises,
+    side,
+    tree,
+    rights,
+    provenance,
+    before: machineState(watchedFolders()),
+  };
 }
 type Prepared = Awaited<ReturnType<typeof prepare>>;
+
+/** Where the sources of the bundled server lie. */
+const SOURCES = fileURLToPath(new URL('../../../', import.meta.url));
 
 const watchedFolders = () => [process.cwd(), tmpdir()];
 
@@ -149,6 +163,7 @@ async function conclude(input: Conclusion): Promise<Attributed> {
     options,
     target,
     rights,
+    provenance: prepared.provenance,
     analysis,
     gathered,
     lines,

@@ -198,6 +198,7 @@ test('a hop lasts from the first wake-up to running, and a stranger on the CPU i
     [hop?.from, hop?.to, hop?.count, hop?.meanUs],
     ['engine-core', 'frontend', 2, 1.5],
   );
+  assert.equal(hop?.ownMeanUs, 0.5);
   assert.deepEqual(hop?.meanwhile, [{ comm: 't99', ns: 2_000 }]);
   assert.ok(Math.abs(wakes.foreignShare() - 2 / 3) < 1e-12);
 });

@@ -114,7 +114,17 @@ function waitingTables({ waiting }: AttributionBody): SummaryTable[] {
   };
   const hops: SummaryTable = {
     title: 'Wake-up to running, us',
-    head: ['from', 'to', 'count', 'p50', 'p99', 'mean', 'strangers', 'who ran meanwhile'],
+    head: [
+      'from',
+      'to',
+      'count',
+      'p50',
+      'p99',
+      'mean',
+      'own mean',
+      'strangers',
+      'who ran meanwhile',
+    ],
     rows: waiting.hops.slice(0, 10).map((hop) => [
       hop.from,
       hop.to,

@@ -14,6 +14,8 @@ export interface HopSummary {
   p50Us: number;
   p99Us: number;
   meanUs: number;
+  /** Mean without the time in which a stranger or the measuring side had the CPU: the server's own part. */
+  ownMeanUs: number;
   /** Share of the hop's latency at whose end a task outside the server had the CPU. */
   foreignShare: number;
   /** Names of those tasks with the ns that they are charged, largest first. */
@@ -181,6 +183,7 @@ export class WakeCollector {
         p50Us: quantile(hop.latencies, 0.5) / 1e3,
         p99Us: quantile(hop.latencies, 0.99) / 1e3,
         meanUs: hop.totalNs / hop.latencies.length / 1e3,
+        ownMeanUs: (hop.totalNs - hop.foreignNs - hop.apparatusNs) / hop.latencies.length / 1e3,
         foreignShare: hop.totalNs > 0 ? hop.foreignNs / hop.totalNs : 0,
         meanwhile: [...hop.meanwhile]
           .sort((a, b) => b[1] - a[1])
