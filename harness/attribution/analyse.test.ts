@@ -210,6 +210,7 @@ function capture(over: Partial<CaptureInput> = {}): CaptureInput {
       source: 'records',
       badLines: 0,
       lost: 0,
+      systemWide: true,
       bracket: { inside: 20, total: 20 },
     },
     steps,

@@ -74,7 +74,7 @@ export function factsOf(
     ...(trace && analysis.waiting
       ? {
           lostSchedEvents: trace.lost + analysis.waiting.inconsistent,
-          schedSystemWide: true,
+          schedSystemWide: trace.systemWide,
           foreignWakeShare: analysis.waiting.foreignShare,
           bracket: {
             inside: trace.bracket.inside,

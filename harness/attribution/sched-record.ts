@@ -61,6 +61,7 @@ export interface SchedCapture {
   enabled: AckedAt;
   disabled: AckedAt;
   brackets: Bracket[];
+  tids: readonly number[];
   /** The thread that slept for the brackets. */
   bracketTid: number;
 }
@@ -114,6 +115,7 @@ export async function recordSched(options: {
       enabled,
       disabled,
       brackets,
+      tids,
       bracketTid: process.pid,
     };
   } catch (error) {
@@ -129,6 +131,8 @@ export interface SchedTrace {
   source: SwitchSource;
   badLines: number;
   lost: number;
+  /** Events of other tasks are there: a per-task trace has none, and its latencies are wrong. */
+  systemWide: boolean;
   bracket: { inside: number; total: number };
 }
 
@@ -161,8 +165,19 @@ export async function readSched(capture: SchedCapture): Promise<SchedTrace> {
     badLines: tracedCounts.badLines + recordCounts.badLines,
     lost:
       beyond + (await lostEvents(capture.traced.file)) + (await lostEvents(capture.records.file)),
+    systemWide: recordsSeen > 0 || !looksPerTask(events, new Set(capture.tids)),
     bracket: bracketTest(events, capture.brackets, capture.bracketTid),
   };
+}
+
+const ENOUGH_EVENTS = 20;
+
+/** True when every event came from the server's own threads: switch-ins and foreign wake-ups are missing. */
+export function looksPerTask(events: readonly SchedEvent[], ours: ReadonlySet<number>): boolean {
+  const currents = events.flatMap((e) =>
+    e.kind === 'switch' ? [e.prev] : e.kind === 'waking' ? [e.waker] : [],
+  );
+  return currents.length >= ENOUGH_EVENTS && currents.every((tid) => ours.has(tid));
 }
 
 /** How many brackets hold a switch-out of the thread that slept in them. */

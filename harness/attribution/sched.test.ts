@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { stageStates } from './hand-off.ts';
 import { type SchedEvent, SchedParser } from './sched-parser.ts';
+import { looksPerTask } from './sched-record.ts';
 import { covered, partition, TimelineBuilder } from './sched-states.ts';
 import { WakeCollector } from './wakes.ts';
 
@@ -273,4 +274,19 @@ test('a wake-up between the decision to sleep and the switch belongs to that sle
   ]);
   assert.equal(one.inconsistent, 0);
   assert.equal(partition(one, 0, 200).woken, 30);
+});
+
+test('a per-task trace is told from a system-wide one, since its latencies are wrong', () => {
+  const { events } = parse(recorded);
+  const ours = new Set(events.flatMap((e) => (e.kind === 'waking' ? [e.wakee] : [])));
+  assert.equal(looksPerTask(events, ours), false);
+  const perTask = events.filter((e) =>
+    e.kind === 'switch' ? ours.has(e.prev) : e.kind === 'waking' && ours.has(e.waker),
+  );
+  assert.equal(looksPerTask(perTask, ours), true);
+  const broken = [...timelines(perTask, ...ours).values()];
+  assert.ok(
+    broken.some((one) => one.inconsistent > 0),
+    'and its states do not close',
+  );
 });

@@ -137,7 +137,10 @@ async function startedBundled(
       baseUrl,
       pid: started.child.pid ?? 0,
       identity: await identify(baseUrl, undefined, signal),
-      command: `bench ${args.slice(args.indexOf('serve')).join(' ')}`,
+      command: ['node', ...args]
+        .join(' ')
+        .replace(SERVER_MAIN, 'server/main.js')
+        .replace(process.cwd(), '.'),
       stop: () => started.stop(),
     };
   } catch (error) {
