@@ -77,14 +77,14 @@ interface Simulation {
 
 function begin(random: Random): Simulation {
   const maxModelLength = between(random, 20, 120);
-  const maxSequences = between(random, 1, 6);
+  const maxSequences = between(random, 1, 8);
   const minimum = Math.ceil(maxModelLength / BLOCK_TOKENS);
   const options: SchedulerOptions = {
     maxTokensPerStep: between(random, Math.max(4, maxSequences), 60),
     maxSequences,
     maxModelLength,
     maxLogitRows: maxSequences + between(random, 0, 8),
-    blockCount: between(random, minimum, minimum * 3),
+    blockCount: between(random, minimum, minimum * 2),
     policy: (random() < 0.5 ? 'fcfs' : 'priority') satisfies SchedulingPolicy,
     prefixCaching: random() < 0.5,
     eosIds: [EOS],
@@ -178,7 +178,7 @@ function simulate(seed: number): Scheduler['counters'] {
   const random = randomFrom(seed);
   const simulation = begin(random);
   const { scheduler, live, options } = simulation;
-  const count = between(random, 5, 25);
+  const count = between(random, 10, 30);
   let added = 0;
   let steps = 0;
   while (added < count || live.size > 0) {
@@ -217,6 +217,6 @@ test('300 random schedules lose no block, keep every budget and let everyone fin
       throw new Error(`seed ${seed}: ${cause instanceof Error ? cause.message : cause}`, { cause });
     }
   }
-  assert.ok(totals.preemptions > 1000, 'the pools were small enough to preempt');
+  assert.ok(totals.preemptions > 600, 'the pools were small enough to preempt');
   assert.ok(totals.prefixHitTokens > 10_000, 'the prefix cache was hit');
 });
