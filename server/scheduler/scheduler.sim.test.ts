@@ -143,14 +143,18 @@ function checkBlocks({ scheduler, options, seen }: Simulation): void {
 
 function step(simulation: Simulation): boolean {
   const { scheduler, runner, options, live, seen, outputs } = simulation;
+  const before = new Set(scheduler.running);
   const plan = scheduler.schedule();
   if (!plan) return false;
   checkPlan(plan, simulation);
   for (const sequence of plan.sequences) {
     if (!seen.has(sequence) && options.policy === 'fcfs') {
-      const earlier = [...seen].every(({ arrival }) => arrival < sequence.arrival);
-      assert.ok(earlier, 'first come, first served');
+      const earlier = [...seen].every(({ arrival, status }) => {
+        return arrival < sequence.arrival && status !== 'waiting';
+      });
+      assert.ok(earlier, 'first come, first served, also after a preemption');
     }
+    if (plan.preempted > 0) assert.ok(before.has(sequence), 'nobody is admitted as others go');
     seen.add(sequence);
   }
   runner.forward(plan);
