@@ -9,6 +9,12 @@ export type ChatPart =
   | { kind: 'content'; text: string }
   | { kind: 'tool'; name: string; argumentsJson: string };
 
+/** Turns text, as it comes, into parts; finish() gives the rest. */
+export interface OutputParser {
+  push(piece: string): ChatPart[];
+  finish(): ChatPart[];
+}
+
 export interface ChatParserOptions {
   /** The model marks its thoughts. */
   thinks: boolean;
@@ -30,7 +36,7 @@ const toolCall = z.object({
 
 type Stage = 'start' | 'thinking' | 'content' | 'call';
 
-export class ChatParser {
+export class ChatParser implements OutputParser {
   readonly #tools: boolean;
   readonly #scanner: TagScanner;
   #stage: Stage;

@@ -3,17 +3,20 @@
 import { ServerError } from '../errors.ts';
 import type { ChatRequest } from '../protocol/chat.ts';
 import type { GrammarTables } from '../scheduler/sequence.ts';
-import type { ChatParserOptions } from './chat-parser.ts';
+import { ChatParser, type OutputParser } from './chat-parser.ts';
 import { renderChat } from './chat-template.ts';
 import { checkModel, generationOf, type Target } from './completion-request.ts';
 import { toolCallConstraint } from './constraint.ts';
 import type { GenerationRequest } from './generation.ts';
+import { HarmonyParser } from './harmony-parser.ts';
 import { readPrompt } from './prompts.ts';
 import { refuseUnsupported } from './sampling.ts';
+import type { ServedModel } from './served-model.ts';
 
 export interface ChatGeneration {
   generation: GenerationRequest;
-  parser: ChatParserOptions;
+  /** A fresh parser for one choice. */
+  makeParser(): OutputParser;
 }
 
 /** The generation that the body asks for; ServerError when it cannot be done as asked. */
@@ -36,20 +39,35 @@ export async function chatGeneration(body: ChatRequest, target: Target): Promise
     maxTokensParam: param,
     logprobs: body.logprobs ? (body.top_logprobs ?? 0) : undefined,
     promptLogprobs: body.prompt_logprobs,
-    grammar: forcedCall(body),
+    grammar: forcedCall(body, model),
   });
+  if (isHarmony(model)) {
+    // The marks between its messages are special tokens, and the parser needs to see them.
+    const choice = { ...generation.choice, skipSpecialTokens: false };
+    return { generation: { ...generation, choice }, makeParser: () => new HarmonyParser() };
+  }
   const thinks = model.chatTemplate?.includes('</think>') ?? false;
-  const parser = {
-    thinks,
-    opened: thinks && text.trimEnd().endsWith('<think>'),
-    tools: body.tools !== undefined && body.tool_choice !== 'none',
-  };
-  return { generation, parser };
+  const opened = thinks && text.trimEnd().endsWith('<think>');
+  const tools = body.tools !== undefined && body.tool_choice !== 'none';
+  return { generation, makeParser: () => new ChatParser({ thinks, opened, tools }) };
+}
+
+/** gpt-oss models write messages in channels. */
+function isHarmony({ chatTemplate }: ServedModel): boolean {
+  return chatTemplate?.includes('<|channel|>') ?? false;
 }
 
 /** The grammar of the call that tool_choice demands. */
-function forcedCall({ tools, tool_choice: choice }: ChatRequest): GrammarTables | undefined {
+function forcedCall(
+  { tools, tool_choice: choice }: ChatRequest,
+  model: ServedModel,
+): GrammarTables | undefined {
   if (!tools || choice === undefined || choice === 'auto' || choice === 'none') return undefined;
+  if (isHarmony(model)) {
+    const message =
+      'tool_choice is supported as "auto" and "none" for this model: a call cannot be forced.';
+    throw new ServerError('unsupported', message, { param: 'tool_choice' });
+  }
   if (choice === 'required') return toolCallConstraint(tools);
   return toolCallConstraint(tools.filter((tool) => tool.function.name === choice.function.name));
 }

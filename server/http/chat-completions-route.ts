@@ -11,8 +11,8 @@ export function chatCompletionsRoute(app: FastifyInstance, context: AppContext):
   const { model, engine } = context;
   app.post('/v1/chat/completions', async (request, reply) => {
     const body = parseBody(chatRequest, request.body);
-    const { generation, parser } = await chatGeneration(body, { model, engine: engine.info });
-    const format = new ChatFormat(body, model, parser);
+    const { generation, makeParser } = await chatGeneration(body, { model, engine: engine.info });
+    const format = new ChatFormat(body, model, makeParser);
     if (body.stream) {
       stream(generation, context, reply, (news) => format.events(news));
       return reply;

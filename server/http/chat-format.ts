@@ -1,7 +1,7 @@
 // Replies of /v1/chat/completions, whole and as events. Content goes out as soon as no tag can begin in it; reasoning is
 // sent under both names that clients read.
 import { randomUUID } from 'node:crypto';
-import { ChatParser, type ChatParserOptions, type ChatPart } from '../frontend/chat-parser.ts';
+import type { ChatPart, OutputParser } from '../frontend/chat-parser.ts';
 import type { Choice } from '../frontend/choice.ts';
 import type { TokenLogprob } from '../frontend/engine-client.ts';
 import type { Generation } from '../frontend/generation.ts';
@@ -11,7 +11,7 @@ import { finishFields, type ReplyHead, replyHead } from './completion-format.ts'
 import { finite, promptLogprobList, tokenName } from './completion-logprobs.ts';
 
 interface ChoiceState {
-  parser: ChatParser;
+  parser: OutputParser;
   begun: boolean;
   calls: number;
 }
@@ -28,17 +28,17 @@ interface Message {
 export class ChatFormat {
   readonly #body: ChatRequest;
   readonly #model: ServedModel;
-  readonly #parserOptions: ChatParserOptions;
+  readonly #makeParser: () => OutputParser;
   readonly #head: ReplyHead;
   readonly #eventHead: string;
   readonly #usageInEvents: boolean;
   readonly #usageAtEnd: boolean;
   readonly #states: ChoiceState[] = [];
 
-  constructor(body: ChatRequest, model: ServedModel, parserOptions: ChatParserOptions) {
+  constructor(body: ChatRequest, model: ServedModel, makeParser: () => OutputParser) {
     this.#body = body;
     this.#model = model;
-    this.#parserOptions = parserOptions;
+    this.#makeParser = makeParser;
     this.#head = replyHead('chatcmpl', model);
     const { id, created, model: name } = this.#head;
     const fields = { id, object: 'chat.completion.chunk', created, model: name };
@@ -99,7 +99,7 @@ export class ChatFormat {
   #stateOf(choice: Choice): ChoiceState {
     let state = this.#states[choice.index];
     if (!state) {
-      state = { parser: new ChatParser(this.#parserOptions), begun: false, calls: 0 };
+      state = { parser: this.#makeParser(), begun: false, calls: 0 };
       this.#states[choice.index] = state;
     }
     return state;
