@@ -173,7 +173,7 @@ function buildProgram(): Command {
     .addHelpText('after', `${EXIT_CODES}\n\nStart here:\n  bench sweep --concurrency 1,2,4,8`);
   const commands = [
     sweepDeclaration(),
-    passThrough('serve', 'run the bundled server alone: bench serve --model synthetic:tiny-qwen3'),
+    passThrough('serve', 'run the bundled server alone: bench serve --model synthetic:small-qwen3'),
     passThrough('model', 'models of the bundled server: bench model list'),
     doctorDeclaration(),
     attributeDeclaration(),

@@ -1,8 +1,10 @@
 // `bench records list | show | verify | check`: looks at records and proves that they are what was written.
 import { EXIT, HarnessError } from '../errors.ts';
+import { canonicalJson } from '../record/canonical-json.ts';
 import { type ChainLink, examineChain } from '../record/chain.ts';
 import { findRecord, listPaths, readAll, readRows } from '../record/store.ts';
 import { recordList } from '../report/table.ts';
+import { judgeAgain } from '../sweep/campaign-draft.ts';
 import { unprovenFields } from '../sweep/recompute.ts';
 
 interface Where {
@@ -38,6 +40,21 @@ export function showCommand(id: string, options: Where & { raw?: boolean }): num
 export function verifyCommand(id: string, { records }: Where): number {
   const { record, path } = findRecord(records, id);
   const rows = readRows(records, record);
+  if (record.kind === 'parity') {
+    if (canonicalJson(judgeAgain(record)) !== canonicalJson(record.verdict)) {
+      throw new HarnessError(
+        'INVALID_FILE',
+        `${path}: its verdict does not follow from its pairs.`,
+        {
+          hint: 'It was judged by another version of the method; compare its methodology.',
+        },
+      );
+    }
+    console.log(
+      `${path}: content and id agree, and the verdict follows from ${record.pairs.length} pairs.`,
+    );
+    return EXIT.ok;
+  }
   if (record.kind !== 'sweep') {
     console.log(`${path}: content and id agree.`);
     return EXIT.ok;

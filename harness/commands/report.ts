@@ -1,8 +1,8 @@
 // `bench report`: makes the generated pages from the records; with --check it only says whether they are up to date.
 import { EXIT, HarnessError } from '../errors.ts';
 import { readPage, writePage } from '../record/pages.ts';
-import { BENCHMARKS_LIMIT_BYTES, benchmarksPage } from '../report/markdown.ts';
-import { benchmarksPath, sweepsOf } from './sweep.ts';
+import { BENCHMARKS_LIMIT_BYTES } from '../report/markdown.ts';
+import { benchmarksPath, pageOf } from './benchmarks-page.ts';
 
 interface ReportOptions {
   records: string;
@@ -13,7 +13,7 @@ interface ReportOptions {
 /** Writes the page, or proves that it is what the records give and keeps its budget. */
 export function reportCommand(options: ReportOptions): number {
   const path = benchmarksPath(options.records, options.benchmarks);
-  const { text, droppedRows } = benchmarksPage(sweepsOf(options.records));
+  const { text, droppedRows } = pageOf(options.records);
   const bytes = Buffer.byteLength(text);
   if (options.check === true) {
     if (readPage(path) !== text) {

@@ -1,14 +1,11 @@
 // `bench sweep`: the main job. Reads flags, runs the sweep, writes one record, prints its table.
-import { dirname, join, resolve } from 'node:path';
 import { takeRunLock } from '../arms/run-lock.ts';
-import { EXIT, HarnessError } from '../errors.ts';
+import { EXIT } from '../errors.ts';
 import { captureEnvironment } from '../record/environment.ts';
 import { harnessIdentity, privateNames } from '../record/harness-identity.ts';
-import { writePage } from '../record/pages.ts';
 import type { SweepCell, SweepRecord } from '../record/record.ts';
-import { readAll, writeRecord } from '../record/store.ts';
+import { writeRecord } from '../record/store.ts';
 import { requireWritable } from '../record/write-once.ts';
-import { benchmarksPage } from '../report/markdown.ts';
 import { progressOn, type RunProgress } from '../report/progress.ts';
 import { figure, sweepTable } from '../report/table.ts';
 import { sweepNotices } from '../report/warnings.ts';
@@ -17,11 +14,14 @@ import { type SweepOptions, sweepOptions } from '../scenario/sweep-options.ts';
 import { draftSweep } from '../sweep/draft.ts';
 import { sweepProgress } from '../sweep/estimate.ts';
 import { planCells, runSweep, type SweepEvents } from '../sweep/run-sweep.ts';
+import { writeBenchmarks } from './benchmarks-page.ts';
 import type { CommandContext } from './context.ts';
+import { parityCommand } from './parity.ts';
 
 /** Runs the command; the exit code says whether the numbers may be used. */
 export async function sweepCommand(given: unknown, context: CommandContext): Promise<number> {
   const options = parseFlags(sweepOptions, given);
+  if (options.aa || options.reference !== undefined) return parityCommand(options, context);
   requireWritable(options.records);
   const lock = await takeRunLock(context.lockScope, 'sweep');
   const progress = progressOn(process.stderr);
@@ -43,29 +43,6 @@ export async function sweepCommand(given: unknown, context: CommandContext): Pro
     progress.end();
     await lock.release();
   }
-}
-
-/** Makes the page from every record of the folder, and returns where it is. */
-export function writeBenchmarks(records: string, benchmarks: string | undefined): string {
-  const path = benchmarksPath(records, benchmarks);
-  writePage(path, benchmarksPage(sweepsOf(records)).text);
-  return path;
-}
-
-/** All readable sweeps of the folder, without their per-request data. */
-export function sweepsOf(records: string): SweepRecord[] {
-  const sweeps: SweepRecord[] = [];
-  for (const found of readAll(records)) {
-    if ('problem' in found) throw new HarnessError('INVALID_FILE', found.problem);
-    const { record } = found;
-    if (record.kind === 'sweep') sweeps.push({ ...record, raw: { kind: 'inline', requests: [] } });
-  }
-  return sweeps;
-}
-
-/** BENCHMARKS.md lies beside the records folder unless a file is named. */
-export function benchmarksPath(records: string, benchmarks: string | undefined): string {
-  return benchmarks ?? join(dirname(resolve(records)), 'BENCHMARKS.md');
 }
 
 function eventsFor(options: SweepOptions, progress: RunProgress): SweepEvents {

@@ -8,6 +8,7 @@ export const RECORD_SCHEMA = 'mxbench-record/1.0';
 /** The version of the formulas and of the way to measure; numbers of different methods are not compared. */
 export const SWEEP_METHODOLOGY = 'sweep/1';
 export const CALIBRATION_METHODOLOGY = 'calibration/1';
+export const PARITY_METHODOLOGY = 'parity/1';
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 const amount = z.number().nonnegative();
@@ -195,6 +196,9 @@ export const requestRow = z.object({
   cachedTokens: count.nullable(),
   finishReason: z.string().nullable(),
   tokensSha256: sha256.nullable().describe('of the token ids, or of the text where there are none'),
+  textSha256: sha256.optional().describe('of the text, which all makes of server give'),
+  arm: z.enum(['ours', 'reference']).optional(),
+  pair: z.string().optional(),
   reconnects: count,
   failure: z.object({ code: z.enum(FAILURE_CODES), message: z.string() }).nullable(),
 });
@@ -281,7 +285,61 @@ export const calibrationRecord = z.object({
 });
 export type CalibrationRecord = z.infer<typeof calibrationRecord>;
 
-export const recordSchema = z.discriminatedUnion('kind', [sweepRecord, calibrationRecord]);
+const values = z.record(z.string(), z.number());
+const voidMark = z.object({
+  code: z.enum(VOID_CODES),
+  arm: z.enum(['ours', 'reference']).optional(),
+  detail: z.string().optional(),
+});
+const pair = z.object({
+  id: z.string(),
+  concurrency: count,
+  quad: count,
+  launch: count,
+  lead: z.enum(['ours', 'reference']),
+  ours: values.describe('by axis, in the unit of the axis'),
+  reference: values,
+  requests: count.optional(),
+  voids: z.array(voidMark),
+  replaces: z.string().optional(),
+});
+
+export const parityRecord = z.object({
+  ...common,
+  kind: z.literal('parity'),
+  methodology: z.string(),
+  binding: z.boolean(),
+  nonBindingReasons: z.array(z.string()),
+  aa: z.boolean().describe('both arms are the same server'),
+  scenario: z.string(),
+  arms: z.object({ ours: arm, reference: arm }),
+  workload,
+  plan: z.object({
+    generator: z.string(),
+    seed: count,
+    order: z.string().describe('one letter a pair, A where ours leads'),
+    looks: z.array(count),
+    launches: count,
+    residency: z.enum(['co-resident', 'exclusive']),
+    slice: z.string(),
+  }),
+  family: z.object({ alpha: amount, method: z.enum(['maxT', 'holm']) }),
+  margin: amount,
+  foreignCpuLimit: amount.nullable().describe('null: it was not judged'),
+  pairs: z.array(pair),
+  answers: z.object({ compared: count, equal: count }).describe('of both arms to the same prompts'),
+  end: z.string().describe('why it stopped: passed, last_look, void or interrupted'),
+  lastLook: z.boolean(),
+  verdict: z.unknown().describe('as the judgement of the stored pairs gives it again'),
+  raw,
+});
+export type ParityRecord = z.infer<typeof parityRecord>;
+
+export const recordSchema = z.discriminatedUnion('kind', [
+  sweepRecord,
+  calibrationRecord,
+  parityRecord,
+]);
 /** `RunRecord`, since TypeScript has a Record of its own. */
 export type RunRecord = z.infer<typeof recordSchema>;
 /** A record before the store gives it its place in the chain and its id. */

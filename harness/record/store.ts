@@ -120,7 +120,7 @@ export function findRecord(folder: string, idPrefix: string): StoredRecord {
 
 /** Per-request data of a sweep; undefined when its file has expired. INVALID_FILE when it is not what was recorded. */
 export function readRows(folder: string, record: RunRecord): RequestRow[] | undefined {
-  if (record.kind !== 'sweep') return [];
+  if (record.kind === 'calibration') return [];
   const { raw } = record;
   if (raw.kind === 'inline') return raw.requests;
   const path = rawPath(folder, raw.sha256);
@@ -143,7 +143,7 @@ function withRaw(
   rows: readonly RequestRow[],
   prev: string | null,
 ): Draft {
-  if (draft.kind !== 'sweep') return draft;
+  if (draft.kind === 'calibration') return draft;
   const inline: Draft = { ...draft, raw: { kind: 'inline', requests: [...rows] } };
   if (Buffer.byteLength(canonicalJson({ ...inline, chain: { prev } })) + 100 <= RECORD_LIMIT_BYTES)
     return inline;

@@ -70,7 +70,7 @@ test('thousands of records keep the budget: superseded rows go, the newest of ea
 });
 
 test('without records the page says so', () => {
-  assert.match(benchmarksPage([]).text, /There is no record yet/);
+  assert.match(benchmarksPage([]).text, /There is no sweep yet/);
 });
 
 test('figures have about three digits and an absent one is a dash', () => {

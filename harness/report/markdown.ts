@@ -1,6 +1,7 @@
 // BENCHMARKS.md out of all records: one table for each model, machine class and load, newest run of each arm first. Equal
 // records give equal bytes. When the page would grow over its budget, the oldest superseded rows go first.
-import type { SweepCell, SweepRecord } from '../record/record.ts';
+import type { ParityRecord, SweepCell, SweepRecord } from '../record/record.ts';
+import { comparisonsSection } from './parity-section.ts';
 import { bytesFigure, figure } from './table.ts';
 
 export const BENCHMARKS_LIMIT_BYTES = 24 * 1024;
@@ -24,7 +25,12 @@ interface Group {
 }
 
 /** The page for these sweeps; the order in which they are given does not matter. */
-export function benchmarksPage(records: readonly SweepRecord[]): Page {
+export function benchmarksPage(
+  records: readonly SweepRecord[],
+  comparisons: readonly ParityRecord[] = [],
+): Page {
+  const parity = comparisonsSection(comparisons);
+  const render = (...args: Parameters<typeof renderSweeps>) => renderSweeps(...args) + parity;
   const groups = groupsOf(records);
   const active = (row: Row) => !row.superseded;
   const oldest = groups
@@ -98,12 +104,12 @@ const HEAD = [
   '|--:|:--|--:|--:|--:|--:|--:|--:|:--|:--|',
 ].join('\n');
 
-function render(groups: readonly Group[], kept: ReadonlySet<Row>, dropped: number): string {
+function renderSweeps(groups: readonly Group[], kept: ReadonlySet<Row>, dropped: number): string {
   const sections = groups.map(({ title, rows }) => {
     const lines = rows.filter((row) => kept.has(row)).map(renderRow);
     return `\n## ${title}\n\n${HEAD}\n${lines.join('\n')}\n`;
   });
-  const none = groups.length === 0 ? '\nThere is no record yet.\n' : '';
+  const none = groups.length === 0 ? '\nThere is no sweep yet.\n' : '';
   const rest =
     dropped === 0 ? '' : `\n${dropped} superseded rows are left out; their records remain.\n`;
   return `${INTRODUCTION}${none}${sections.join('')}${rest}`;

@@ -84,6 +84,10 @@ function recordRow(record: RunRecord): string[] {
   if (record.kind === 'calibration') {
     return [...start, 'this harness', String(record.calibration.cells.length), 'complete'];
   }
+  if (record.kind === 'parity') {
+    const what = `${record.arms.ours.label} / ${record.arms.reference.label}`;
+    return [...start, what, `${record.pairs.length} pairs`, record.end];
+  }
   const { arm, cells, interrupted } = record;
   const voids = cells.filter((cell) => cell.voids.length > 0).length;
   const state = interrupted ? 'interrupted' : voids > 0 ? `${voids} VOID` : 'complete';

@@ -4,6 +4,8 @@ import type { SweepRecord } from '../record/record.ts';
 
 const ADVICE: Readonly<Record<string, string>> = {
   not_quiet: 'Stop what else runs, or compare only runs that are measured side by side.',
+  client_late:
+    'ITL and the largest TTFT carry it; medians of TTFT and TPOT move by less than a tenth.',
   few_requests: 'Ask for more with --requests.',
   burst_delivery:
     'Look for buffering between the server and here; TTFT and ITL are those of the bursts.',

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { wholeFlag, wholeListFlag } from './flags.ts';
 
 /** Ends in about two minutes on two cores with the default lengths. */
-export const DEFAULT_MODEL = 'synthetic:tiny-qwen3';
+export const DEFAULT_MODEL = 'synthetic:small-qwen3';
 export const MOST_CONCURRENCY = 4096;
 
 const activations = ['f32', 'bf16', 'int8'] as const;
@@ -21,6 +21,10 @@ export const sweepOptions = z.object({
     .url({ protocol: /^https?$/, error: 'must be an address such as http://127.0.0.1:8000' })
     .optional()
     .meta({ value: 'URL', description: 'measure this running server instead of the bundled one' }),
+  arm: path.optional().meta({
+    value: 'ARM',
+    description: 'measure this arm instead: git:REVISION or an arm file (.yaml)',
+  }),
   inputTokens: wholeFlag(1, 1_000_000)
     .default(1024)
     .meta({ value: 'N', description: 'tokens of each prompt' }),
@@ -65,6 +69,22 @@ export const sweepOptions = z.object({
     value: 'PERCENT',
     description: 'a cell is VOID when other programs use more of the CPU',
   }),
+  reference: path.optional().meta({
+    value: 'ARM',
+    description:
+      'compare with this arm in mirrored pairs: a URL, git:REVISION, an arm file (.yaml), or a model of the bundled server',
+  }),
+  aa: z
+    .boolean()
+    .default(false)
+    .meta({ description: 'compare the server with itself: shows the noise of this machine' }),
+  looks: wholeListFlag(2, 1000).prefault('8,16,24').meta({
+    value: 'LIST',
+    description: 'pairs at which a verdict may be given (default 8,16,24)',
+  }),
+  margin: wholeFlag(0, 90)
+    .default(5)
+    .meta({ value: 'PERCENT', description: 'loss below parity that a comparison accepts' }),
   json: z.boolean().default(false).meta({ description: 'print the record instead of the table' }),
 });
 export type SweepOptions = z.infer<typeof sweepOptions>;

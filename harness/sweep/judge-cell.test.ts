@@ -91,6 +91,25 @@ test('numbers that cannot be true are void; numbers that need care warn', () => 
   assert.deepEqual(judge({ succeeded: 3 }).warnings, ['few_requests']);
 });
 
+test('a client that reads late voids a cell only where a quoted figure feels it', () => {
+  const of = (value: number) => ({
+    ...{ n: 8, mean: value, min: value, p50: value, p90: null, p95: null, p99: null, max: value },
+  });
+  const late = (change: Partial<CellMetrics>) =>
+    judge({
+      implausible: [{ code: 'client_saturated', message: '' }],
+      eventLoopDelayP99Ms: 4,
+      outputTokens: 8 * 101,
+      ttftMs: of(100),
+      tpotMs: of(3),
+      ...change,
+    });
+  assert.deepEqual(late({}), { voids: [], warnings: ['client_late'] });
+  assert.deepEqual(late({ ttftMs: of(30) }).voids, ['client_saturated']);
+  assert.deepEqual(late({ outputTokens: 8 * 2 }).voids, ['client_saturated']);
+  assert.deepEqual(late({ clientCpuShareOfCore: 0.8 }).voids, ['client_saturated']);
+});
+
 test('an interrupted cell is not blamed for what the interruption did', () => {
   const { voids } = judge({
     interrupted: true,

@@ -47,6 +47,10 @@ export function judgeCell(facts: CellFacts): CellJudgement {
   const warnings: Notice[] = [];
   const { metrics, foreignCpuShare, foreignCpuLimit } = facts;
   for (const { code, message } of metrics.implausible) {
+    if (code === 'client_saturated' && !isClientInTheNumbers(metrics)) {
+      warnings.push({ code: 'client_late', message });
+      continue;
+    }
     const voided = IMPLAUSIBLE_VOIDS[code];
     // An interrupted loop runs empty, which is no fault of the server.
     if (metrics.interrupted && voided === 'concurrency_not_reached') continue;
@@ -70,6 +74,38 @@ export function judgeCell(facts: CellFacts): CellJudgement {
     });
   }
   return { voids, warnings };
+}
+
+type ClientFacts = Pick<
+  CellMetrics,
+  | 'eventLoopDelayP99Ms'
+  | 'clientCpuShareOfCore'
+  | 'succeeded'
+  | 'outputTokens'
+  | 'ttftMs'
+  | 'tpotMs'
+>;
+
+/** A busier client delays its own reads at any moment, not only when it must wait for a core. */
+const MOST_CLIENT_CPU = 0.7;
+/** Share of a quoted figure that lateness may reach. */
+const MATERIAL_SHARE = 0.1;
+
+/**
+ * Where client and server share cores, the client's reads wait for the server's threads. That voids a cell when it reaches a
+ * tenth of a figure that is quoted: TTFT takes a late read whole, TPOT divided by the gaps of a request.
+ */
+export function isClientInTheNumbers(metrics: ClientFacts): boolean {
+  const lateMs = metrics.eventLoopDelayP99Ms;
+  const tokens = metrics.succeeded > 0 ? metrics.outputTokens / metrics.succeeded : 0;
+  const gaps = Math.max(1, tokens - 1);
+  const ttftMs = metrics.ttftMs?.p50 ?? 0;
+  const tpotMs = metrics.tpotMs?.mean;
+  return (
+    metrics.clientCpuShareOfCore > MOST_CLIENT_CPU ||
+    lateMs > MATERIAL_SHARE * ttftMs ||
+    (tpotMs !== undefined && lateMs / gaps > MATERIAL_SHARE * tpotMs)
+  );
 }
 
 function* failureVoids({ metrics, failureMessages }: CellFacts): Generator<Notice<VoidCode>> {

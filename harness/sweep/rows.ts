@@ -23,6 +23,7 @@ export function rowsOf(concurrency: number, timelines: readonly RequestTimeline[
     cachedTokens: timeline.cachedTokens ?? null,
     finishReason: timeline.finishReason ?? null,
     tokensSha256: answerHash(timeline),
+    ...(timeline.text === '' ? {} : { textSha256: sha256(timeline.text) }),
     reconnects: timeline.reconnects,
     failure: timeline.failure ?? null,
   }));
@@ -32,5 +33,9 @@ export function rowsOf(concurrency: number, timelines: readonly RequestTimeline[
 function answerHash({ tokenIds, text }: RequestTimeline): string | null {
   if (tokenIds === undefined && text === '') return null;
   const answer = tokenIds === undefined ? text : tokenIds.join(',');
-  return createHash('sha256').update(answer).digest('hex');
+  return sha256(answer);
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
 }

@@ -3,7 +3,7 @@
 import { type ArmDemand, type RunningArm, startArm } from '../arms/start-arm.ts';
 import type { DriveProgress } from '../load/drive.ts';
 import type { RequestRow, SweepCell } from '../record/record.ts';
-import type { Arm } from '../scenario/arm.ts';
+import { type Arm, armOf } from '../scenario/arm.ts';
 import { DEFAULT_MODEL, type SweepOptions } from '../scenario/sweep-options.ts';
 import { type CellContext, type CellPlan, measureOneCell, promptsOf } from './cell.ts';
 
@@ -62,8 +62,9 @@ export interface SweepPlace {
 }
 
 /** The arm that the flags of a sweep describe. */
-export function sweepArm({ url, model, label, ...options }: SweepOptions): Arm {
+export function sweepArm({ arm, url, model, label, ...options }: SweepOptions): Arm {
   const named = label === undefined ? {} : { label };
+  if (arm !== undefined) return completed({ ...armOf(arm), ...named }, model);
   if (url !== undefined) {
     return { kind: 'url', url, ...named, ...(model === undefined ? {} : { model }) };
   }
@@ -76,6 +77,12 @@ export function sweepArm({ url, model, label, ...options }: SweepOptions): Arm {
     value === undefined ? [] : [flag, String(value)],
   );
   return { kind: 'bundled', model: model ?? DEFAULT_MODEL, flags, ...named };
+}
+
+/** Another revision or configuration of ours is measured on the same model unless it names one. */
+export function completed(arm: Arm, model: string | undefined): Arm {
+  const lacks = (arm.kind === 'git' || arm.kind === 'bundled') && arm.model === undefined;
+  return lacks ? { ...arm, model: model ?? DEFAULT_MODEL } : arm;
 }
 
 /** What the work of a sweep asks of a server. */
