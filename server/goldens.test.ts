@@ -113,6 +113,36 @@ for (const model of ['tiny-qwen3', 'tiny-llama']) {
       }
     });
 
+    test('they give the same while other requests are aborted, and top_k 1 gives the same as greedy', async () => {
+      const aborted = (seed: number): Promise<unknown> => {
+        const body = JSON.stringify({ prompt: [seed, 9, 9], max_tokens: 200, ignore_eos: true });
+        const headers = { 'content-type': 'application/json' };
+        const signal = AbortSignal.timeout(20 + 30 * seed);
+        return fetch(server.url + PATH, { method: 'POST', headers, body, signal }).catch(
+          () => undefined,
+        );
+      };
+      const single = { temperature: 1, top_k: 1, cache_salt: 'aborts' };
+      const [answers] = await Promise.all([
+        Promise.all(goldens.map((golden) => greedy(server, golden, single))),
+        ...Array.from({ length: 12 }, (_, seed) => aborted(seed)),
+      ]);
+      assert.deepEqual(
+        answers.map(idsOf),
+        goldens.map(({ greedyIds }) => greedyIds),
+      );
+    });
+
+    test('a seed draws the same alone and in a batch', async () => {
+      const [first] = goldens;
+      assert.ok(first);
+      const sampled = { temperature: 1, top_p: 0.95, seed: 7, max_tokens: 60 };
+      const alone = idsOf(await greedy(server, first, sampled));
+      const together = await Promise.all(goldens.map((golden) => greedy(server, golden, sampled)));
+      assert.deepEqual(together.map(idsOf)[0], alone);
+      assert.notDeepEqual(idsOf(await greedy(server, first, { ...sampled, seed: 8 })), alone);
+    });
+
     test('the scored prompts have the golden log-probability', async () => {
       for (const golden of goldens.slice(0, 10)) {
         const { json } = await greedy(server, golden, { max_tokens: 1, prompt_logprobs: 0 });
