@@ -16,7 +16,7 @@ function readableBytes(bytes: number): string {
 function listText(models: readonly ModelSummary[]): string {
   const table = new Table({
     head: ['--model', 'kind', 'size', 'on disk', 'note'],
-    style: { head: [] },
+    style: { head: [], border: [] },
   });
   for (const { spec, kind, fileBytes, present, note } of models) {
     table.push([spec, kind, readableBytes(fileBytes), present ? 'yes' : 'made at first use', note]);

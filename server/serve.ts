@@ -2,7 +2,6 @@
 // every way out.
 
 import type { AddressInfo } from 'node:net';
-import { freemem } from 'node:os';
 import type { FastifyInstance } from 'fastify';
 import { type Logger, pino } from 'pino';
 import { type ServeFlags, shownConfig } from './config.ts';
@@ -91,7 +90,8 @@ async function startNativeEngine(
     contextLength: loaded.contextLength,
     maxModelLength: flags.maxModelLen,
     kvBytes: flags.kvMemory,
-    freeBytes: freemem(),
+    // Knows the limits of containers too.
+    freeBytes: process.availableMemory(),
   });
   const bounds = {
     maxTokensPerStep: Math.max(flags.maxNumBatchedTokens, flags.maxNumSeqs),
