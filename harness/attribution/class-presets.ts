@@ -22,4 +22,9 @@ export const CLASS_PRESETS: Readonly<Record<string, readonly ClassRule[]>> = {
     },
     { class: 'normalisation-and-glue', symbol: '^mxbench::(lanes::|Engine::)' },
   ],
+  // oneDNN makes its matrix kernels at run time, without names; the compiler of torch fuses the rest.
+  vllm: [
+    { class: 'matrix', symbol: '^\\[unknown\\]$', dso: '/perf-\\d+\\.map$', leaf: true },
+    { class: 'normalisation-and-glue', symbol: '_omp_fn|^kernel$', dso: 'inductor', leaf: true },
+  ],
 };

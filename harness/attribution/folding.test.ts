@@ -86,6 +86,14 @@ test('our kernels are told by their own rules, and kernel time under them stays 
   assert.equal(classify([frame('mxbench::Team::Work')]), 'spin');
 });
 
+test('code made at run time without a name is JavaScript only under Node', () => {
+  const made = frame('[unknown]', '/tmp/perf-9.map');
+  assert.equal(stackClassifier()([made, frame('node::Start', '/usr/bin/node')]), 'javascript');
+  assert.equal(stackClassifier()([made, frame('run', '/usr/lib/libdnnl.so')]), 'unresolved');
+  assert.equal(stackClassifier(CLASS_PRESETS['vllm'])([made]), 'matrix');
+  assert.equal(stackClassifier()([frame('kmp_flag_64<false, true>::wait')]), 'spin');
+});
+
 test('native code that JavaScript called is not JavaScript', () => {
   assert.equal(
     stackClassifier()([frame('pack', '/x/addon.node'), frame('JS:*step a.js:1:1')]),
@@ -141,7 +149,7 @@ test('JavaScript without names is counted, so that a stale or missing perf map i
   assert.deepEqual([folded.coverage.jsSamples, folded.coverage.jsUnresolved], [1, 1]);
   assert.equal(
     folded.threads.get(1)?.leaves.keys().next().value?.split('\t')[0],
-    '[unknown JavaScript]',
+    '[unknown, made at run time]',
   );
 });
 

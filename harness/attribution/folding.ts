@@ -41,7 +41,7 @@ export interface ThreadFold extends Weight {
 }
 
 interface Coverage {
-  /** Samples with a frame in a perf map (JavaScript), and those where such a frame has no name. */
+  /** Samples with code made at run time (JavaScript, JIT kernels), and those where such a frame has no name. */
   jsSamples: number;
   jsUnresolved: number;
   kernelSamples: number;
@@ -76,7 +76,7 @@ const node = (name: string, dso: string): PathNode => ({
 function frameName(frame: Frame): string {
   if (frame.dso === '[vdso]') return '[vdso]';
   if (frame.symbol !== '[unknown]') return frame.symbol;
-  if (isPerfMap(frame.dso)) return '[unknown JavaScript]';
+  if (isPerfMap(frame.dso)) return '[unknown, made at run time]';
   const base = frame.dso.slice(frame.dso.lastIndexOf('/') + 1);
   return base === '[unknown]' ? '[unknown]' : `[unknown in ${base}]`;
 }

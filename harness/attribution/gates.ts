@@ -94,14 +94,14 @@ const CHECKS: Record<string, Check> = {
     kernelNames === undefined
       ? undefined
       : [true, kernelNames ? 'resolved' : 'hidden by kptr_restrict: kernel frames are unresolved'],
-  'JavaScript names': ({ javaScript }) => {
+  'names of code made at run time': ({ javaScript }) => {
     if (!javaScript || javaScript.samples === 0) return undefined;
     const share = javaScript.unresolved / javaScript.samples;
     const why =
       share > 0.2
-        ? ' (start the server with --perf-basic-prof --interpreted-frames-native-stack)'
+        ? ' (start a Node server with --perf-basic-prof --interpreted-frames-native-stack)'
         : '';
-    return [true, `${percent(1 - share)} of JavaScript stacks are named${why}`];
+    return [true, `${percent(1 - share)} of such stacks are named${why}`];
   },
   'scheduler trace is system-wide': ({ schedSystemWide }) =>
     schedSystemWide === undefined

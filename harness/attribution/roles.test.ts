@@ -45,13 +45,19 @@ test('vLLM processes are told by their titles, since the kernel cuts names at 15
   const roles = assignRoles(
     [
       thread(10, 'VLLM::EngineCor', 'VLLM::EngineCore', 10),
-      thread(11, 'python', 'VLLM::EngineCore', 10),
+      thread(11, 'VLLM::EngineCor', 'VLLM::EngineCore', 10),
+      thread(12, 'ZMQbg/IO/0', 'VLLM::EngineCore', 10),
+      thread(15, 'VLLM::Worker', 'VLLM::Worker', 15),
+      thread(16, 'VLLM::Worker', 'VLLM::Worker', 15),
       thread(20, 'vllm', '/usr/bin/python vllm serve model', 20),
       thread(21, 'python', '/usr/bin/python vllm serve model', 20),
     ],
     ROLE_PRESETS.vllm,
   );
-  assert.deepEqual([...roles.values()], ['engine-core', 'kernel', 'frontend', 'runtime']);
+  assert.deepEqual(
+    [...roles.values()],
+    ['engine-core', 'runtime', 'runtime', 'worker', 'kernel', 'frontend', 'runtime'],
+  );
 });
 
 test('a function on few stacks does not decide a role', () => {

@@ -55,18 +55,14 @@ export const ROLE_PRESETS: Record<Exclude<RoleRules, RoleRule[]>, RoleRule[]> = 
   ],
   // Python shows thread names to the kernel only from 3.14, so processes are told by their titles.
   vllm: [
-    { role: 'kernel', name: '^(OMP|omp|iomp|libgomp)', commandLine: 'EngineCor|Worker' },
-    {
-      role: 'kernel',
-      frame: '__kmp_(launch_worker|fork_barrier)|gomp|libi?omp',
-      commandLine: 'EngineCor|Worker',
-    },
+    { role: 'runtime', name: '^(ZMQbg|gloo|pt_gloo|python)' },
+    { role: 'kernel', frame: '__kmp_|gomp|libi?omp', commandLine: 'VLLM', main: false },
     { role: 'worker', commandLine: 'VLLM::(Worker|.*_TP\\d)', main: true },
+    { role: 'kernel', commandLine: 'VLLM::(Worker|.*_TP\\d)' },
     { role: 'engine-core', commandLine: 'VLLM::EngineCor', main: true },
     { role: 'detokeniser', commandLine: 'VLLM::Detok' },
-    { role: 'kernel', commandLine: 'VLLM::(EngineCor|Worker)' },
-    { role: 'frontend', commandLine: 'VLLM::APIServer|vllm', main: true },
-    { role: 'runtime', commandLine: 'vllm|VLLM|multiprocessing' },
+    { role: 'frontend', commandLine: 'VLLM::APIServer|vllm serve', main: true },
+    { role: 'runtime', commandLine: 'vllm|VLLM|multiprocessing|python' },
   ],
   // The first thread runs the slot loop and its share of the graph; HTTP threads come from a pool.
   'llama-server': [

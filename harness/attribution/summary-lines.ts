@@ -78,8 +78,7 @@ function gcLine({ profile }: AttributionBody): string[] {
 
 function loopLine({ waiting }: AttributionBody): string[] {
   if (!waiting) return [];
-  if (waiting.engineSleep.length === 0)
-    return ['the engine never slept while it was traced: it waits for no other thread'];
+  if (waiting.engineSleep.length === 0) return ['the engine never slept while it was traced'];
   const parts = waiting.engineSleep.map(
     (one) => `${one.waker} ${one.count} times (${(one.sleptNs / 1e6).toFixed(1)} ms)`,
   );

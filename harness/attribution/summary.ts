@@ -132,6 +132,7 @@ function waitingTables({ waiting }: AttributionBody): SummaryTable[] {
       us(hop.p50Us),
       us(hop.p99Us),
       us(hop.meanUs),
+      us(hop.ownMeanUs),
       percent(hop.foreignShare),
       hop.meanwhile
         .slice(0, 3)

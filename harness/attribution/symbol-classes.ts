@@ -44,7 +44,7 @@ const inKernel = (frame: Frame) =>
 const GC =
   /Heap::(CollectGarbage|Scavenge|MarkCompact|PerformGarbage)|Scaveng|ConcurrentMarking|MarkCompactCollector|Sweeper::|MinorMarkSweep|MarkingVisitor|gc_collect_main|_PyGC/;
 const SPIN =
-  /clock_gettime|sched_yield|cpu_relax|^ggml_barrier|gomp_(team_)?barrier_wait|do_spin|__kmp_(hyper|wait|fork_barrier|join_barrier|x86_pause|flag)|cuStreamSynchronize|cuEventQuery|cuCtxSynchronize|spin_wait|spinWait|await_work/i;
+  /clock_gettime|sched_yield|cpu_relax|^ggml_barrier|gomp_(team_)?barrier_wait|do_spin|kmp_flag_|__kmp_(hyper|wait|fork_barrier|join_barrier|x86_pause|flag)|cuStreamSynchronize|cuEventQuery|cuCtxSynchronize|spin_wait|spinWait|await_work/i;
 const LAUNCH = /cu(da)?Launch|cuGraphLaunch|cu(da)?Memcpy/;
 const SEND = /tcp_sendmsg|sock_write_iter|sock_sendmsg|__sys_send/;
 const RECEIVE = /net_rx_action|process_backlog|__napi_poll|tcp_v[46]_rcv|ip_rcv/;
@@ -139,8 +139,11 @@ export function stackClassifier(own: readonly ClassRule[] = []): Classify {
   return (frames) => ownClass(rules, frames) ?? builtInClass(frames);
 }
 
-/** Node's and V8's own binary, or code that V8 made. */
-const isNodesOwn = (frame: Frame) => /\/node$|\/perf-\d+\.map$/.test(frame.dso);
+/** Node's own binary, or code that V8 made: other runtimes make code without names too. */
+const isNodesOwn = ([leaf, ...callers]: readonly Frame[]) =>
+  leaf !== undefined &&
+  (/\/node$/.test(leaf.dso) ||
+    (/\/perf-\d+\.map$/.test(leaf.dso) && callers.some((frame) => /\/node$/.test(frame.dso))));
 
 function builtInClass(frames: readonly Frame[]): StackClass {
   const leaf = frames[0];
@@ -153,7 +156,7 @@ function builtInClass(frames: readonly Frame[]): StackClass {
   for (const frame of frames)
     for (const [name, pattern] of WORK) if (pattern.test(frame.symbol)) return name;
   // Native code that JavaScript called is not JavaScript, but the engine's own helpers and builtins are.
-  if (/^(JS:|Builtins_|v8::)/.test(leaf.symbol) || isNodesOwn(leaf)) return 'javascript';
+  if (/^(JS:|Builtins_|v8::)/.test(leaf.symbol) || isNodesOwn(frames)) return 'javascript';
   if (frames.some((frame) => /_PyEval_|PyObject_/.test(frame.symbol))) return 'interpreter';
   return leaf.symbol === '[unknown]' ? 'unresolved' : 'other';
 }
