@@ -7,9 +7,11 @@ import { Command, CommanderError } from 'commander';
 import { attributeOptions } from './attribution/attribute-options.ts';
 import { attributeCommand } from './commands/attribute.ts';
 import { calibrateCommand } from './commands/calibrate.ts';
+import { compareCommand } from './commands/compare.ts';
 import type { CommandContext } from './commands/context.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { emitterCommand } from './commands/emitter.ts';
+import { gateCommand } from './commands/gate.ts';
 import { checkCommand, listCommand, showCommand, verifyCommand } from './commands/records.ts';
 import { reportCommand } from './commands/report.ts';
 import { serverCommand } from './commands/server.ts';
@@ -19,6 +21,7 @@ import { EXIT, HarnessError } from './errors.ts';
 import { harnessVersion } from './record/harness-identity.ts';
 import { calibrateOptions } from './scenario/calibrate-options.ts';
 import { declareFlags } from './scenario/flags.ts';
+import { gateOptions } from './scenario/gate-options.ts';
 import { sweepOptions } from './scenario/sweep-options.ts';
 
 const REPORT_BUGS =
@@ -42,6 +45,7 @@ function commandContext(): CommandContext {
     signal: controller.signal,
     lockScope: runtime ?? home,
     cacheFolder: join(cache ?? join(home, '.cache'), 'mxbench'),
+    onGitHub: process.env['GITHUB_ACTIONS'] === 'true',
     now: () => new Date(),
   };
 }
@@ -139,6 +143,26 @@ function reportDeclaration(): Command {
   return example(command, 'bench report --check');
 }
 
+function compareDeclaration(): Command {
+  const command = new Command('compare')
+    .description('two sweeps side by side, if they may be compared')
+    .argument('<A>')
+    .argument('<B>')
+    .option(...RECORDS)
+    .action((a, b, options) => {
+      exitCode = compareCommand(a, b, options);
+    });
+  return example(command, 'bench compare 1f2e3d4c 5b6a7988');
+}
+
+function gateDeclaration(): Command {
+  const command = new Command('gate')
+    .description('hold a comparison against its floors; the exit code is the answer')
+    .action(action(gateCommand));
+  declareFlags(command, gateOptions);
+  return example(command, 'bench gate --floors scenarios/floors.json');
+}
+
 function calibrateDeclaration(): Command {
   const command = new Command('calibrate')
     .description('how wrong this harness is on this machine; write a record')
@@ -179,6 +203,8 @@ function buildProgram(): Command {
     attributeDeclaration(),
     recordsDeclaration(),
     reportDeclaration(),
+    compareDeclaration(),
+    gateDeclaration(),
     calibrateDeclaration(),
     emitterDeclaration(),
   ];

@@ -23,10 +23,11 @@ const GUARD = fileURLToPath(new URL('./guard.js', import.meta.url));
 export async function startCommand(arm: CommandArm): Promise<StartedCommand> {
   const port = await freePort();
   const command = arm.command.map((part) => part.replaceAll('{port}', String(port)));
-  const child = spawn(process.execPath, [GUARD, ...command], {
+  const given = Object.entries(arm.env).map(([name, value]) => `${name}=${value}`);
+  const settings = given.length === 0 ? [] : ['env', ...given];
+  const child = spawn(process.execPath, [GUARD, ...settings, ...command], {
     stdio: ['pipe', 'pipe', 'pipe'],
     detached: true,
-    env: { ...process.env, ...arm.env },
   });
   const server = takeCharge(child);
   const pid = await new Promise<number | undefined>((resolve) => {

@@ -7,6 +7,8 @@ export interface CommandContext {
   lockScope: string;
   /** Where what can be made again is kept. */
   cacheFolder: string;
+  /** Annotations are read there. */
+  onGitHub: boolean;
   /** The time of day, for records only. */
   now: () => Date;
 }

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { canonicalJson, canonicalSha256 } from './canonical-json.ts';
-import type { Draft, RequestRow, SweepRecord } from './record.ts';
+import type { Draft, SweepRecord } from './record.ts';
+import type { RequestRow } from './record-parts.ts';
 import {
   findRecord,
   listPaths,

@@ -6,7 +6,8 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import { HarnessError } from '../errors.ts';
 import { canonicalJson, canonicalSha256 } from './canonical-json.ts';
 import { type Json, upgrade } from './migrations.ts';
-import { type Draft, type RequestRow, type RunRecord, recordSchema, requestRow } from './record.ts';
+import { type Draft, type RunRecord, recordSchema } from './record.ts';
+import { type RequestRow, requestRow } from './record-parts.ts';
 import { shownPath, unwritable, writeOnce } from './write-once.ts';
 
 /** A record above this size keeps its per-request data in a file of its own. */

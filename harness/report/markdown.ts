@@ -1,6 +1,7 @@
 // BENCHMARKS.md out of all records: one table for each model, machine class and load, newest run of each arm first. Equal
 // records give equal bytes. When the page would grow over its budget, the oldest superseded rows go first.
-import type { ParityRecord, SweepCell, SweepRecord } from '../record/record.ts';
+import type { ParityRecord, SweepRecord } from '../record/record.ts';
+import type { SweepCell } from '../record/record-parts.ts';
 import { comparisonsSection } from './parity-section.ts';
 import { bytesFigure, figure } from './table.ts';
 

@@ -1,28 +1,6 @@
 // The comparisons of BENCHMARKS.md: the newest one of each pair of arms on each load and machine class, one row a cell.
-import { z } from 'zod';
 import type { ParityRecord } from '../record/record.ts';
-
-/** What of a stored verdict is shown; a bound that does not exist is null. */
-const shownVerdict = z.object({
-  verdict: z.string(),
-  cells: z.array(
-    z.object({
-      key: z.string(),
-      verdict: z.string(),
-      bound: z.number(),
-      measured: z.number(),
-      voided: z.number(),
-      voids: z.array(z.object({ code: z.string() })),
-      ratio: z
-        .object({
-          estimate: z.number(),
-          lower: z.number().nullable(),
-          upper: z.number().nullable(),
-        })
-        .optional(),
-    }),
-  ),
-});
+import { readVerdict } from '../record/stored-bounds.ts';
 
 const HEAD = [
   '| cell | ratio | interval | bound | pairs | verdict |',
@@ -62,7 +40,7 @@ function titleOf({ arms, scenario, environment, aa }: ParityRecord): string {
 }
 
 function table(title: string, record: ParityRecord): string {
-  const { verdict, cells } = shownVerdict.parse(record.verdict);
+  const { verdict, cells } = readVerdict(record) ?? { verdict: 'interrupted', cells: [] };
   const { compared, equal } = record.answers;
   const rows = cells.map(({ key, bound, measured, voided, voids, ratio, verdict: own }) => {
     const quoted = own !== 'VOID' && ratio !== undefined;

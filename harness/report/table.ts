@@ -1,7 +1,8 @@
 // Tables for a terminal. It only formats what a record holds.
 import Table from 'cli-table3';
 import type { Check } from '../doctor/checks.ts';
-import type { CalibrationRecord, RunRecord, SweepCell, SweepRecord } from '../record/record.ts';
+import type { CalibrationRecord, RunRecord, SweepRecord } from '../record/record.ts';
+import type { SweepCell } from '../record/record-parts.ts';
 
 /** A figure with three significant digits or so, as people compare them. */
 export function figure(value: number | null | undefined): string {

@@ -14,6 +14,7 @@ import {
 import { redact } from '../record/redaction.ts';
 import type { SweepOptions } from '../scenario/sweep-options.ts';
 import { type DraftFacts, recordedArm } from './draft.ts';
+import { pairsOf } from './gate-input.ts';
 import type { CampaignOutcome } from './run-campaign.ts';
 import { defaultRequests } from './run-sweep.ts';
 
@@ -146,16 +147,9 @@ export function judgeAgain(record: ParityRecord): ReturnType<typeof storedVerdic
   const whole = campaignOf(options);
   const hasMemory = pairs.some(({ ours }) => ours['peak_memory'] !== undefined);
   const campaign = hasMemory ? whole : withoutMemory(whole);
-  const results = pairs.map(({ requests, replaces, voids, ...rest }) => ({
-    ...rest,
-    ...(requests === undefined ? {} : { requests }),
-    ...(replaces === undefined ? {} : { replaces }),
-    voids: voids.map(({ code, arm, detail }) => ({
-      code,
-      ...(arm === undefined ? {} : { arm }),
-      ...(detail === undefined ? {} : { detail }),
-    })),
-  }));
-  const step = nextStep({ ...campaign, family: { ...campaign.family, ...family } }, results);
+  const step = nextStep(
+    { ...campaign, family: { ...campaign.family, ...family } },
+    pairsOf(record),
+  );
   return step.do === 'stop' ? storedVerdict(step.verdict) : null;
 }

@@ -7,7 +7,7 @@ import type { FailureCode } from '../client/timeline.ts';
 import { type DriveOptions, type DriveProgress, type DriveResult, drive } from '../load/drive.ts';
 import { hashPrompts, tokenPrompts } from '../load/prompts.ts';
 import { measureCell } from '../metrics/measure.ts';
-import type { RequestRow, SweepCell } from '../record/record.ts';
+import type { RequestRow, SweepCell } from '../record/record-parts.ts';
 import { judgeCell } from './judge-cell.ts';
 import { rowsOf } from './rows.ts';
 

@@ -5,7 +5,7 @@ import type { Distribution } from '../metrics/distribution.ts';
 import { AXIS_IDS } from '../parity/axis.ts';
 import type { VoidMark } from '../parity/pairs.ts';
 import { type LegSignals, pairVoids } from '../parity/void-rules.ts';
-import type { SweepCell } from '../record/record.ts';
+import type { SweepCell } from '../record/record-parts.ts';
 import { isClientInTheNumbers } from './judge-cell.ts';
 
 type StoredMetrics = NonNullable<SweepCell['metrics']>;
@@ -43,7 +43,7 @@ export function axisValues({ metrics, memory }: SweepCell): Record<string, numbe
 
 /** Seven digits are more than any clock here resolves, and keep a record of many pairs small. */
 function significant(value: number): number {
-  return Number(value.toPrecision(7));
+  return Number.isInteger(value) ? value : Number(value.toPrecision(7));
 }
 
 export interface PairLimits {

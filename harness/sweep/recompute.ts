@@ -5,7 +5,8 @@ import type { DriveResult } from '../load/drive.ts';
 import { inFlight } from '../load/in-flight.ts';
 import { type CellMetrics, measureCell } from '../metrics/measure.ts';
 import { canonicalJson } from '../record/canonical-json.ts';
-import type { RequestRow, SweepRecord } from '../record/record.ts';
+import type { SweepRecord } from '../record/record.ts';
+import type { RequestRow } from '../record/record-parts.ts';
 
 /** What the client cost itself is not in the requests; it cannot be computed again. */
 const NOT_IN_REQUESTS: readonly (keyof CellMetrics)[] = [

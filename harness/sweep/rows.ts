@@ -1,7 +1,7 @@
 // Timelines as rows of a record's per-request data: enough to compute every number again, without the texts. Pure.
 import { createHash } from 'node:crypto';
 import type { RequestTimeline } from '../client/timeline.ts';
-import type { RequestRow } from '../record/record.ts';
+import type { RequestRow } from '../record/record-parts.ts';
 
 /** One row a request, in the order of issue. Stamps of content events are differences after the first. */
 export function rowsOf(concurrency: number, timelines: readonly RequestTimeline[]): RequestRow[] {

@@ -5,7 +5,7 @@ import type { Campaign, CampaignStep } from '../parity/campaign.ts';
 import { campaignProgress, nextStep } from '../parity/campaign.ts';
 import type { MeasuredPair } from '../parity/pairs.ts';
 import type { Role } from '../parity/plan.ts';
-import type { RequestRow, SweepCell } from '../record/record.ts';
+import type { RequestRow, SweepCell } from '../record/record-parts.ts';
 import type { Arm } from '../scenario/arm.ts';
 import type { SweepOptions } from '../scenario/sweep-options.ts';
 import { measureOneCell } from './cell.ts';

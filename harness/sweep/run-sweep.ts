@@ -2,7 +2,7 @@
 // out right, measure each concurrency, stop the server. It prints nothing; whoever waits is told by events.
 import { type ArmDemand, type RunningArm, startArm } from '../arms/start-arm.ts';
 import type { DriveProgress } from '../load/drive.ts';
-import type { RequestRow, SweepCell } from '../record/record.ts';
+import type { RequestRow, SweepCell } from '../record/record-parts.ts';
 import { type Arm, armOf } from '../scenario/arm.ts';
 import { DEFAULT_MODEL, type SweepOptions } from '../scenario/sweep-options.ts';
 import { type CellContext, type CellPlan, measureOneCell, promptsOf } from './cell.ts';
