@@ -27,8 +27,9 @@ function stagesOf(
 ): StageInterval[] {
   const stages: StageInterval[] = [];
   const push = (stage: string, tid: number | undefined, fromNs?: number, toNs?: number) => {
-    if (tid !== undefined && fromNs !== undefined && toNs !== undefined && toNs >= fromNs)
-      stages.push({ stage, tid, fromNs, toNs });
+    // A receiver can be faster than the sender's own stamp: then the stage took no time, and it counts as such.
+    if (tid !== undefined && fromNs !== undefined && toNs !== undefined)
+      stages.push({ stage, tid, fromNs, toNs: Math.max(fromNs, toNs) });
   };
   for (const step of steps) {
     push('schedule', engineTid, step.beginNs, step.scheduledNs);

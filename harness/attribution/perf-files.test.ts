@@ -7,7 +7,7 @@ import { after, test } from 'node:test';
 import { addressOf, parseAddr2line, parseReadelf, sourceLines } from './addr2line.ts';
 import { leftBehind, listEvidence, machineState, pruneEvidence } from './evidence.ts';
 import { jsDefinition, lookUp, parsePerfMap } from './perf-map.ts';
-import { parseEvlist, parseLost } from './perf-process.ts';
+import { parseEvlist, parseLost, perfVersion, Recording } from './perf-process.ts';
 import { innermostPid } from './proc-tree.ts';
 import { kallsymsVisible, missingSentence } from './rights.ts';
 import { bracketTest, schedFilters } from './sched-record.ts';
@@ -212,4 +212,12 @@ test('what a profiler leaves behind is named', () => {
   assert.deepEqual(leftBehind(before, { ...machineState([place]), perf: before.perf }), [
     join(place, 'isolate-0x1234-1-v8.log'),
   ]);
+});
+
+test('a recording that cannot attach is told in the words of perf, or that perf is missing', async () => {
+  const installed = (await perfVersion()) !== undefined;
+  await assert.rejects(
+    Recording.start(['-e', 'cpu-clock', '-p', String(2 ** 22 + 1)], join(folder, 'none.data')),
+    installed ? /perf did not acknowledge "ping"; it said: .*\S/ : /perf could not be started/,
+  );
 });
