@@ -24,6 +24,8 @@ export interface ServerIdentity {
     parameters: number | null;
     synthetic: boolean | null;
     vocabulary: number | null;
+    /** Where its file lies on the server's machine, as the server says. */
+    path?: string;
   };
 }
 
@@ -61,6 +63,7 @@ const ourInfo = z.object({
   }),
 });
 const llamaProps = z.object({
+  model_path: text.optional(),
   default_generation_settings: object,
   build_info: z.string().optional(),
 });
@@ -99,12 +102,14 @@ export async function identify(
   const props = llamaProps.safeParse(await ask('/props'));
   if (props.success) {
     const { build_info: version, ...config } = props.data;
+    const path = config.model_path === undefined ? {} : { path: config.model_path };
     return {
       ...blank,
       kind: 'llama.cpp',
       name: 'llama.cpp',
       version: version ?? null,
       resolvedConfig: config,
+      model: { ...blank.model, ...path },
     };
   }
   const owner = served.owned_by ?? '';

@@ -1,4 +1,7 @@
 // Any arm to a server that is reached, identified and seen to give one right generation. What it started, it can stop.
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { pipeline } from 'node:stream/promises';
 import { dialectOf } from '../client/dialect.ts';
 import { HarnessError } from '../errors.ts';
 import type { Prompt } from '../load/prompts.ts';
@@ -58,7 +61,7 @@ export async function startArm(arm: Arm, demand: ArmDemand): Promise<RunningArm>
   const startedNs = process.hrtime.bigint();
   const reached = await reach(arm, demand);
   try {
-    const identity = await identifyInTime(arm, reached, demand);
+    const identity = await withModelHash(await identifyInTime(arm, reached, demand), reached.pid);
     await untilRight(arm, reached, identity, demand);
     const startSeconds =
       arm.kind === 'url' ? null : Number(process.hrtime.bigint() - startedNs) / 1e9;
@@ -67,6 +70,23 @@ export async function startArm(arm: Arm, demand: ArmDemand): Promise<RunningArm>
   } catch (error) {
     await reached.stop();
     throw error;
+  }
+}
+
+/** A server of this machine that names its model file, but not the hash: then we hash the file. */
+async function withModelHash(
+  identity: ServerIdentity,
+  pid: number | undefined,
+): Promise<ServerIdentity> {
+  const { path, sha256 } = identity.model;
+  if (pid === undefined || path === undefined || sha256 !== null) return identity;
+  try {
+    const hash = createHash('sha256');
+    await pipeline(createReadStream(path), hash);
+    return { ...identity, model: { ...identity.model, sha256: hash.digest('hex') } };
+  } catch {
+    // A folder, or a file that only the server may read: its weights stay unproven.
+    return identity;
   }
 }
 

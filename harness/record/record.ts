@@ -65,7 +65,6 @@ const arm = z.object({
     vocabulary: count.nullable(),
   }),
 });
-export type SweepArm = z.infer<typeof arm>;
 
 const workload = z.object({
   loop: z.literal('closed'),

@@ -46,6 +46,21 @@ test('arms with the same model and load share a table, whatever name the server 
   assert.equal(text.match(/^## /gm)?.length, 1);
 });
 
+test('equal weights share a table under the shortest name, and other weights of that name do not', () => {
+  const record = numbered(1);
+  const model = (id: string, sha256: string) => ({
+    ...record.arm,
+    model: { ...record.arm.model, id, sha256: sha256.repeat(64) },
+  });
+  const { text } = benchmarksPage([
+    numbered(1, { arm: model('tiny', 'a') }),
+    numbered(2, { label: 'llama.cpp', arm: model('tiny-mxfp4.gguf', 'a') }),
+    numbered(3, { label: 'other', arm: model('tiny', 'b') }),
+  ]);
+  assert.equal(text.match(/^## tiny, /gm)?.length, 2);
+  assert.doesNotMatch(text, /tiny-mxfp4/);
+});
+
 test('a void or interrupted cell is shown with its reason and quotes no number', () => {
   const record = golden();
   const [cell] = record.cells;

@@ -60,10 +60,13 @@ function groupsOf(records: readonly SweepRecord[]): Group[] {
   );
   for (const record of ordered) {
     const title = titleOf(record);
-    const group = groups.get(title) ?? { title, rows: [] };
-    groups.set(title, group);
+    const work = workOf(record);
+    const group = groups.get(work) ?? { title, rows: [] };
+    groups.set(work, group);
+    // Servers name one file differently; the shortest name is the plainest.
+    if (title.length < group.title.length) group.title = title;
     for (const cell of record.cells) {
-      const key = JSON.stringify([title, armName(record), cell.concurrency]);
+      const key = JSON.stringify([work, armName(record), cell.concurrency]);
       group.rows.push({ record, cell, superseded: newest.has(key) });
       newest.add(key);
     }
@@ -79,9 +82,18 @@ function groupsOf(records: readonly SweepRecord[]): Group[] {
   return [...groups.values()].toSorted((a, b) => compare(a.title, b.title));
 }
 
+/** Records of one table: the same weights, load and class of machine. */
+function workOf({ arm, environment, workload }: SweepRecord): string {
+  const model = arm.model.sha256 ?? shortName(arm.model.id);
+  return JSON.stringify([model, workload.inputTokens, workload.outputTokens, environment.envClass]);
+}
+
+function shortName(id: string): string {
+  return (id.split('/').at(-1) ?? id).replace(/\.gguf$/i, '');
+}
+
 function titleOf({ arm, environment, workload }: SweepRecord): string {
-  // Two servers give one model different names; a file's own name is what they share.
-  const model = (arm.model.id.split('/').at(-1) ?? arm.model.id).replace(/\.gguf$/i, '');
+  const model = shortName(arm.model.id);
   const weights = arm.model.synthetic === true ? ' (synthetic weights)' : '';
   return `${model}${weights}, ${workload.inputTokens} in, ${workload.outputTokens} out, on ${environment.envClass}`;
 }

@@ -1,5 +1,6 @@
 // The draft of a sweep's record out of what was measured. Pure but for nothing: time, machine and identity are arguments.
 
+import { basename } from 'node:path';
 import type { RunningArm } from '../arms/start-arm.ts';
 import {
   type Draft,
@@ -56,8 +57,21 @@ export function draftSweep(
 /** What the record says of a server. */
 export function recordedArm(server: RunningArm): SweepRecord['arm'] {
   const { identity, role, label, command, commit, startSeconds } = server;
-  const { kind: serverKind, version: serverVersion, name: _, ...rest } = identity;
-  return { role, label, serverKind, serverVersion, command, commit, startSeconds, ...rest };
+  const { kind: serverKind, version: serverVersion, name: _, model, ...rest } = identity;
+  const { path: __, ...known } = model;
+  // Servers that name a model by its path would tell where a user keeps files.
+  const id = model.id.startsWith('/') ? basename(model.id) : model.id;
+  return {
+    role,
+    label,
+    serverKind,
+    serverVersion,
+    command,
+    commit,
+    startSeconds,
+    ...rest,
+    model: { ...known, id },
+  };
 }
 
 function workloadOf(options: SweepOptions, { plans }: SweepOutcome): SweepRecord['workload'] {
