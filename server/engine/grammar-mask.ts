@@ -8,14 +8,15 @@ import { SortedVocabulary } from './token-mask.ts';
 
 /** What one mask may take; the other sequences wait for it. */
 const MASK_BUDGET_MS = 3000;
-const MOST_MASKS = 512;
+const MOST_MASKS = 128;
 
 interface Walk {
   automaton: GrammarAutomaton;
   position: Position | null;
   /** Output tokens that the position accounts for. */
   taken: number;
-  masks: Map<Position, Int32Array>;
+  /** By position: 1 where a token may come. */
+  masks: Map<Position, Uint8Array>;
 }
 
 export class GrammarMasks {
@@ -47,7 +48,7 @@ export class GrammarMasks {
     if (!grammar || !vocabulary) return true;
     try {
       const walk = this.#walkOf(sequence, vocabulary);
-      keepOnly(logits, this.#allowed(walk, vocabulary));
+      forbid(logits, this.#allowed(walk, vocabulary, logits.length));
       return true;
     } catch (error) {
       if (error instanceof GrammarOverload) return false;
@@ -72,25 +73,31 @@ export class GrammarMasks {
     return walk;
   }
 
-  #allowed(walk: Walk, vocabulary: SortedVocabulary): Int32Array {
+  #allowed(walk: Walk, vocabulary: SortedVocabulary, size: number): Uint8Array {
     const { automaton, position, masks } = walk;
-    if (!position) return Int32Array.from(this.#eosIds);
-    const known = masks.get(position);
+    const known = position && masks.get(position);
     if (known) return known;
-    const ids: number[] = [];
-    vocabulary.walk(automaton, position, MASK_BUDGET_MS, (id) => ids.push(id));
+    const allowed = new Uint8Array(size);
+    let count = 0;
+    if (position) {
+      vocabulary.walk(automaton, position, MASK_BUDGET_MS, (id) => {
+        allowed[id] = 1;
+        count += 1;
+      });
+    }
     // Where no token goes on, the end is the only way out even if the sentence is not whole.
-    if (position.accepting || ids.length === 0) ids.push(...this.#eosIds);
-    const allowed = Int32Array.from(ids);
+    if (!position || position.accepting || count === 0) {
+      for (const id of this.#eosIds) allowed[id] = 1;
+    }
     if (masks.size >= MOST_MASKS) masks.clear();
-    masks.set(position, allowed);
+    if (position) masks.set(position, allowed);
     return allowed;
   }
 }
 
-/** Takes all probability from other ids. */
-export function keepOnly(logits: Float32Array, ids: Int32Array): void {
-  const kept = Float32Array.from(ids, (id) => logits[id] ?? Number.NEGATIVE_INFINITY);
-  logits.fill(Number.NEGATIVE_INFINITY);
-  for (let index = 0; index < ids.length; index += 1) logits[ids[index] ?? 0] = kept[index] ?? 0;
+/** Takes all probability from tokens that the mask does not allow. */
+function forbid(logits: Float32Array, allowed: Uint8Array): void {
+  for (let id = 0; id < logits.length; id += 1) {
+    if (allowed[id] !== 1) logits[id] = Number.NEGATIVE_INFINITY;
+  }
 }

@@ -2,7 +2,6 @@
 // words, bias, then repetition, frequency and presence penalties. Costs grow with what is asked, not with the vocabulary.
 
 import type { LogitRules, Sequence } from '../scheduler/sequence.ts';
-import { keepOnly } from './grammar-mask.ts';
 
 /** How often a sequence holds each token; reads only tokens that are new since the last call. */
 export class TokenCounts {
@@ -60,4 +59,11 @@ function repel(logits: Float32Array, penalty: number, counts: TokenCounts): void
   };
   for (const id of counts.prompt) once(id);
   for (const id of counts.output.keys()) if (!counts.prompt.has(id)) once(id);
+}
+
+/** Takes all probability from other ids. */
+function keepOnly(logits: Float32Array, ids: Int32Array): void {
+  const kept = Float32Array.from(ids, (id) => logits[id] ?? Number.NEGATIVE_INFINITY);
+  logits.fill(Number.NEGATIVE_INFINITY);
+  for (let index = 0; index < ids.length; index += 1) logits[ids[index] ?? 0] = kept[index] ?? 0;
 }
