@@ -137,6 +137,7 @@ function reportDeclaration(): Command {
     .option(...RECORDS)
     .option('--benchmarks <FILE>', 'the page (default BENCHMARKS.md beside the folder)')
     .option('--check', 'only say whether the page is up to date')
+    .option('--html <FILE>', 'write a report with charts as one HTML file too')
     .action((options) => {
       exitCode = reportCommand(options);
     });
