@@ -13,6 +13,7 @@ import {
   type Series,
   timeline,
 } from './svg.ts';
+import { workOf, workTitle } from './sweep-work.ts';
 import { bytesFigure, figure, SWEEP_HEAD, sweepRow } from './table.ts';
 import { sweepNotices } from './warnings.ts';
 
@@ -31,7 +32,8 @@ const STYLE = `
 :root{color-scheme:light dark;--ink:#1b1f24;--soft:#57606a;--line:#d0d7de;--paper:#fff;--card:#f6f8fa}
 @media(prefers-color-scheme:dark){:root{--ink:#e6edf3;--soft:#9198a1;--line:#3d444d;--paper:#0d1117;--card:#151b23}}
 body{margin:0 auto;max-width:60rem;padding:1rem;font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper)}
-h1{font-size:1.5rem}h2{font-size:1.2rem;margin-top:2.5rem;border-bottom:1px solid var(--line)}h3{font-size:1rem;margin-bottom:.3rem}
+h1{font-size:1.5rem}h2{font-size:1.2rem;margin-top:2.5rem;border-bottom:1px solid var(--line)}
+h3{font-size:1rem;margin-bottom:.3rem}
 a{color:inherit}p,li{max-width:45rem}.soft{color:var(--soft)}.scroll{overflow-x:auto}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.9rem}
 th,td{padding:.25rem .6rem;border-bottom:1px solid var(--line);text-align:right;white-space:nowrap}
@@ -48,15 +50,15 @@ export function htmlReport(
 ): string {
   const groups = new Map<string, LinkedSweep[]>();
   for (const sweep of sweeps) {
-    const title = titleOf(sweep.record);
-    groups.set(title, [...(groups.get(title) ?? []), sweep]);
+    const work = workOf(sweep.record);
+    groups.set(work, [...(groups.get(work) ?? []), sweep]);
   }
   const body = [
     '<h1>mxbench</h1>',
     '<p class="soft">TTFT: request sent to first content. TPOT: (last token − first token) / (output tokens − tokens in the first event). Void cells are shown with their reason and quote no number. Marks in charts tell their value.</p>',
     ...(sweeps.length + comparisons.length === 0 ? ['<p>There is no record yet.</p>'] : []),
     ...comparisons.map(comparison),
-    ...[...groups].map(([title, own]) => group(title, own)),
+    ...[...groups.values()].map(group),
   ];
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
@@ -65,16 +67,13 @@ export function htmlReport(
 `;
 }
 
-function titleOf({ arm, workload, environment }: SweepRecord): string {
-  const weights = arm.model.synthetic === true ? ' (synthetic weights)' : '';
-  return `${arm.model.id}${weights}: ${workload.inputTokens} in, ${workload.outputTokens} out, on ${environment.envClass}`;
-}
-
 function nameOf({ arm, id }: SweepRecord): string {
   return `${arm.label} ${id.slice(0, 8)}`;
 }
 
-function group(title: string, sweeps: readonly LinkedSweep[]): string {
+function group(sweeps: readonly LinkedSweep[]): string {
+  const titles = sweeps.map(({ record }) => workTitle(record));
+  const [title = ''] = titles.toSorted((a, b) => a.length - b.length);
   const chart = (label: string, of: (cell: SweepRecord['cells'][number]) => number | undefined) => {
     const series = sweeps.map(({ record }) => seriesOf(record, label, of));
     if (series.every(({ points }) => points.length === 0)) return '';

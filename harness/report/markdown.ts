@@ -3,6 +3,7 @@
 import type { ParityRecord, SweepRecord } from '../record/record.ts';
 import type { SweepCell } from '../record/record-parts.ts';
 import { comparisonsSection } from './parity-section.ts';
+import { workOf, workTitle } from './sweep-work.ts';
 import { bytesFigure, figure } from './table.ts';
 
 export const BENCHMARKS_LIMIT_BYTES = 24 * 1024;
@@ -59,7 +60,7 @@ function groupsOf(records: readonly SweepRecord[]): Group[] {
     (a, b) => compare(b.createdUtc, a.createdUtc) || compare(a.id, b.id),
   );
   for (const record of ordered) {
-    const title = titleOf(record);
+    const title = workTitle(record);
     const work = workOf(record);
     const group = groups.get(work) ?? { title, rows: [] };
     groups.set(work, group);
@@ -80,22 +81,6 @@ function groupsOf(records: readonly SweepRecord[]): Group[] {
     );
   }
   return [...groups.values()].toSorted((a, b) => compare(a.title, b.title));
-}
-
-/** Records of one table: the same weights, load and class of machine. */
-function workOf({ arm, environment, workload }: SweepRecord): string {
-  const model = arm.model.sha256 ?? shortName(arm.model.id);
-  return JSON.stringify([model, workload.inputTokens, workload.outputTokens, environment.envClass]);
-}
-
-function shortName(id: string): string {
-  return (id.split('/').at(-1) ?? id).replace(/\.gguf$/i, '');
-}
-
-function titleOf({ arm, environment, workload }: SweepRecord): string {
-  const model = shortName(arm.model.id);
-  const weights = arm.model.synthetic === true ? ' (synthetic weights)' : '';
-  return `${model}${weights}, ${workload.inputTokens} in, ${workload.outputTokens} out, on ${environment.envClass}`;
 }
 
 function armName({ arm, label }: SweepRecord): string {
