@@ -36,7 +36,7 @@ export async function startServer(flags: ServeFlags): Promise<RunningServer> {
   const loaded = await openModel(flags.model);
   nameThread('frontend');
   const onFault = (error: unknown): void =>
-    log.error({ err: error }, 'a request was ended by a fault');
+    log.error({ err: error }, 'a fault ended one request or all of them');
   const started = await startNativeEngine(loaded, flags, onFault);
   const model = servedModel(loaded, flags);
   const admission = new Admission(flags.maxNumSeqs + flags.maxQueuedRequests);

@@ -230,6 +230,7 @@ class WorkerClient implements EngineClient {
   #die(error: unknown): void {
     if (this.state !== 'ready') return;
     this.state = 'dead';
+    this.#parts.onFault(error);
     this.failure = error instanceof Error ? error.message : String(error);
     this.#failAll('died');
   }

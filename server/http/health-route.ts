@@ -4,12 +4,15 @@ import { openApiDocument } from '../protocol/openapi.ts';
 import type { AppContext } from './context.ts';
 
 export function healthRoute(app: FastifyInstance, context: AppContext): void {
-  const { engine, model, settings } = context;
+  const { engine, model, admission, settings } = context;
+  const status = (): string => {
+    if (engine.state !== 'ready') return engine.state;
+    return admission.draining ? 'draining' : 'ok';
+  };
   const health = () => {
     const { isa, activations, threads, kvFormat } = engine.info;
-    const status = engine.state === 'ready' ? 'ok' : engine.state;
     return {
-      status,
+      status: status(),
       isa,
       activations,
       threads,
@@ -21,7 +24,7 @@ export function healthRoute(app: FastifyInstance, context: AppContext): void {
   };
   for (const path of ['/health', '/v1/health', '/ping']) {
     app.get(path, (_request, reply) => {
-      return reply.code(engine.state === 'ready' ? 200 : 503).send(health());
+      return reply.code(status() === 'ok' ? 200 : 503).send(health());
     });
   }
   const document = openApiDocument(settings.version);

@@ -380,3 +380,18 @@ test('log-probabilities that would not fit in memory are refused', async () => {
     );
   });
 });
+
+test('while the server drains, requests run on, newcomers get 503 and /health says so', async () => {
+  await withApp({ stepMs: 5 }, async (app) => {
+    const running = post(app, PATH, { ...long, max_tokens: 40 });
+    await eventually(() => app.engine.stats().running === 1, 'it runs');
+    app.admission.drain();
+    const health = await get(app, '/health');
+    assert.equal(health.status, 503);
+    assert.equal(health.json.status, 'draining');
+    const late = await post(app, PATH, long);
+    assert.equal(late.status, 503);
+    assert.equal(errorBody.parse(late.json).error.code, 'shutting_down');
+    assert.equal((await running).status, 200);
+  });
+});

@@ -15,7 +15,10 @@ export const errorReply = z.object({
 
 const modelCard = z.looseObject({ id: z.string(), object: z.literal('model'), created: z.int() });
 const modelList = z.object({ object: z.literal('list'), data: z.array(modelCard) });
-const health = z.looseObject({ status: z.enum(['ok', 'dead', 'closed']), model: z.string() });
+const health = z.looseObject({
+  status: z.enum(['ok', 'draining', 'dead', 'closed']),
+  model: z.string(),
+});
 
 interface Operation {
   path: string;
