@@ -72,6 +72,9 @@ export const attributeOptions = z.object({
     value: 'REV:PATH',
     description: 'proves by git that these sources are those of another revision',
   }),
+  records: path
+    .default('records')
+    .meta({ value: 'FOLDER', description: 'where the record is written' }),
   evidence: path
     .default('records/evidence')
     .meta({ value: 'FOLDER', description: 'where captures are kept, each in a folder of its own' }),

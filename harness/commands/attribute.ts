@@ -8,6 +8,17 @@ import type { AttributionBody } from '../attribution/attribution-record.ts';
 import { attribute } from '../attribution/run.ts';
 import { summarise } from '../attribution/summary.ts';
 import { EXIT } from '../errors.ts';
+import { captureEnvironment } from '../record/environment.ts';
+import { harnessIdentity, privateNames } from '../record/harness-identity.ts';
+import {
+  ATTRIBUTION_METHODOLOGY,
+  type AttributionRecord,
+  type Draft,
+  RECORD_SCHEMA,
+} from '../record/record.ts';
+import { redact } from '../record/redaction.ts';
+import { writeRecord } from '../record/store.ts';
+import { requireWritable } from '../record/write-once.ts';
 import { progressOn } from '../report/progress.ts';
 import { parseFlags } from '../scenario/flags.ts';
 import type { CommandContext } from './context.ts';
@@ -15,6 +26,7 @@ import type { CommandContext } from './context.ts';
 /** Runs the command; the exit code says whether the verdicts hold. */
 export async function attributeCommand(given: unknown, context: CommandContext): Promise<number> {
   const options = parseFlags(attributeOptions, given);
+  requireWritable(options.records);
   const lock = await takeRunLock(context.lockScope, 'attribute');
   const progress = progressOn(process.stderr);
   const stamp = context.now().toISOString().replaceAll(/[:.]/g, '-');
@@ -29,9 +41,23 @@ export async function attributeCommand(given: unknown, context: CommandContext):
       context.signal,
     );
     progress.end();
-    if (options.json) console.log(JSON.stringify(body));
+    const { value, removed } = redact(body, privateNames());
+    const draft: Draft<AttributionRecord> = {
+      schema: RECORD_SCHEMA,
+      kind: 'attribution',
+      methodology: ATTRIBUTION_METHODOLOGY,
+      createdUtc: context.now().toISOString(),
+      complete: true,
+      interrupted: false,
+      harness: harnessIdentity(),
+      environment: captureEnvironment(),
+      redaction: removed,
+      body: value,
+    };
+    const { record, path } = writeRecord(options.records, draft);
+    if (options.json) console.log(JSON.stringify(record));
     else print(body);
-    progress.line(`evidence in ${folder}`);
+    progress.line(`record ${record.id.slice(0, 12)} in ${path}; evidence in ${folder}`);
     return exitCode(body);
   } finally {
     progress.end();

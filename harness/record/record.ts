@@ -1,6 +1,7 @@
 // What a run leaves behind, as a versioned schema. Minor versions only add optional fields; a reader of 1.x reads every
 // record of 1.x. Field names carry units; a number without one is a count. It knows nothing of files.
 import { z } from 'zod';
+import { attributionBodySchema } from '../attribution/attribution-record.ts';
 import { VOID_CODES } from '../parity/void-codes.ts';
 import { amount, cell, count, distribution, raw, sha256, utc } from './record-parts.ts';
 
@@ -8,6 +9,7 @@ export const RECORD_SCHEMA = 'mxbench-record/1.0';
 /** The version of the formulas and of the way to measure; numbers of different methods are not compared. */
 export const SWEEP_METHODOLOGY = 'sweep/1';
 export const CALIBRATION_METHODOLOGY = 'calibration/1';
+export const ATTRIBUTION_METHODOLOGY = 'attribution/1';
 export const PARITY_METHODOLOGY = 'parity/1';
 
 export const environment = z.object({
@@ -198,8 +200,17 @@ export const parityRecord = z.object({
 });
 export type ParityRecord = z.infer<typeof parityRecord>;
 
+export const attributionRecord = z.object({
+  ...common,
+  kind: z.literal('attribution'),
+  methodology: z.string(),
+  body: attributionBodySchema,
+});
+export type AttributionRecord = z.infer<typeof attributionRecord>;
+
 export const recordSchema = z.discriminatedUnion('kind', [
   sweepRecord,
+  attributionRecord,
   calibrationRecord,
   parityRecord,
 ]);

@@ -43,8 +43,15 @@ export function writeRecord(
   return { path, record, newerMinor: false };
 }
 
+/** Each kind lies in a folder of that name; what else lies in a records folder (raw data, evidence) is no record. */
+const KINDS: readonly RunRecord['kind'][] = ['attribution', 'calibration', 'parity', 'sweep'];
+
 /** Paths of all records, oldest first within a series; an absent folder holds none. */
 export function listPaths(folder: string): string[] {
+  return KINDS.flatMap((kind) => pathsUnder(join(folder, kind)));
+}
+
+function pathsUnder(folder: string): string[] {
   let names: string[];
   try {
     names = readdirSync(folder, { recursive: true }).map(String);
@@ -121,7 +128,7 @@ export function findRecord(folder: string, idPrefix: string): StoredRecord {
 
 /** Per-request data of a sweep; undefined when its file has expired. INVALID_FILE when it is not what was recorded. */
 export function readRows(folder: string, record: RunRecord): RequestRow[] | undefined {
-  if (record.kind === 'calibration') return [];
+  if (record.kind !== 'sweep' && record.kind !== 'parity') return [];
   const { raw } = record;
   if (raw.kind === 'inline') return raw.requests;
   const path = rawPath(folder, raw.sha256);
@@ -144,7 +151,7 @@ function withRaw(
   rows: readonly RequestRow[],
   prev: string | null,
 ): Draft {
-  if (draft.kind === 'calibration') return draft;
+  if (draft.kind !== 'sweep' && draft.kind !== 'parity') return draft;
   const inline: Draft = { ...draft, raw: { kind: 'inline', requests: [...rows] } };
   if (Buffer.byteLength(canonicalJson({ ...inline, chain: { prev } })) + 100 <= RECORD_LIMIT_BYTES)
     return inline;
@@ -177,7 +184,7 @@ function seriesFolder(draft: Draft): string {
 }
 
 function newestId(folder: string, series: string): string | null {
-  const newest = listPaths(join(folder, series)).at(-1);
+  const newest = pathsUnder(join(folder, series)).at(-1);
   return newest === undefined ? null : readRecord(newest).record.id;
 }
 

@@ -89,6 +89,12 @@ function recordRow(record: RunRecord): string[] {
     const what = `${record.arms.ours.label} / ${record.arms.reference.label}`;
     return [...start, what, `${record.pairs.length} pairs`, record.end];
   }
+  if (record.kind === 'attribution') {
+    const { judgements, gates } = record.body;
+    const failed = gates.filter(({ status }) => status === 'failed').length;
+    const state = failed > 0 ? `${failed} gates failed` : 'complete';
+    return [...start, 'where TPOT goes', `${judgements.length} claims`, state];
+  }
   const { arm, cells, interrupted } = record;
   const voids = cells.filter((cell) => cell.voids.length > 0).length;
   const state = interrupted ? 'interrupted' : voids > 0 ? `${voids} VOID` : 'complete';
