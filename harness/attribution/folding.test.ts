@@ -176,5 +176,6 @@ test('a profile splits exact CPU by samples into work and spin, with ranks only 
   assert.ok(Math.abs((engine?.spinMsPerStep ?? 0) - 2) < 1e-9);
   assert.ok(Math.abs((engine?.workMsPerStep ?? 0) - 8) < 1e-9);
   assert.deepEqual(engine?.classes[0]?.rank, { best: 1, worst: 1 });
-  assert.deepEqual(engine?.classes[1]?.rank, { best: 2, worst: 3 });
+  // A fifth of the time was never sampled, and may belong to any class.
+  assert.deepEqual(engine?.classes[1]?.rank, { best: 2, worst: 4 });
 });

@@ -92,6 +92,15 @@ function mergeLeaf(to: LeafFunction | undefined, leaf: LeafFunction): LeafFuncti
   return to;
 }
 
+/**
+ * A share of the sampled time as a share of the exact time: what the sampler missed (at the switches of short slices) may
+ * belong to any of its parts, so both bounds move by it.
+ */
+export function withUnsampled({ low, high }: Interval, kappa: number | undefined): Interval {
+  const seen = Math.min(1, kappa ?? 1);
+  return { low: low * seen, high: Math.min(1, high * seen + (1 - seen)) };
+}
+
 /** Profiles of every role that was sampled, the largest first; shares are of the role's own samples. */
 export function profileRoles(folded: Folded, options: ProfileOptions): RoleProfile[] {
   const { confidence = 0.95, topFunctions = 20 } = options;
@@ -99,8 +108,12 @@ export function profileRoles(folded: Folded, options: ProfileOptions): RoleProfi
   const profiles: RoleProfile[] = [];
   for (const [role, sum] of sumRoles(folded, options.roleOf)) {
     const cost = options.msPerStep.get(role) ?? 0;
+    const exact = busy.get(role);
+    const seen = exact && agreement(sum.ns, exact);
     const share = <T extends { samples: number; ns: number }>(list: T[]) => {
-      const shares = list.map((item) => wilsonInterval(item.samples, sum.samples, confidence));
+      const shares = list.map((item) =>
+        withUnsampled(wilsonInterval(item.samples, sum.samples, confidence), seen?.kappa),
+      );
       const ranks = possibleRanks(shares);
       return list.map((item, i) => ({
         item,
@@ -123,12 +136,11 @@ export function profileRoles(folded: Folded, options: ProfileOptions): RoleProfi
         ...rest,
       }));
     const spin = classes.filter((c) => c.waiting).reduce((total, c) => total + c.msPerStep, 0);
-    const exact = busy.get(role);
     profiles.push({
       role,
       samples: sum.samples,
       sampledNs: sum.ns,
-      ...(exact ? agreement(sum.ns, exact) : undefined),
+      ...seen,
       classes,
       functions,
       workMsPerStep: cost - spin,

@@ -11,7 +11,7 @@ import { stageStates } from '../hand-off.ts';
 import { wilsonInterval } from '../intervals.ts';
 import { readOnCpu, recordOnCpu } from '../on-cpu.ts';
 import { snapshot, ticksPerSecond } from '../proc-tree.ts';
-import { profileRoles } from '../role-profile.ts';
+import { profileRoles, withUnsampled } from '../role-profile.ts';
 import { readSched, recordSched } from '../sched-record.ts';
 import { TimelineBuilder } from '../sched-states.ts';
 import { busyBetween, busyByRole } from '../schedstat.ts';
@@ -126,13 +126,14 @@ export async function compareOnCpu(
       const exact = busy.find((role) => role.role === thread.name)?.runNs ?? 0;
       // The program's clock starts a few instructions after its thread is woken and stops a few before it sleeps.
       const margin = 150_000 + exact * 0.001;
-      const shares = profiles.find((p) => p.role === thread.name)?.functions ?? [];
+      const profile = profiles.find((p) => p.role === thread.name);
+      const shares = profile?.functions ?? [];
       const inFunctions = Object.values(thread.shares).reduce((a, b) => a + b, 0);
       const sampled = shares.filter((f) => known(f.symbol, thread.shares));
       const total = sampled.reduce((sum, f) => sum + f.samples, 0);
       const functions = Object.entries(thread.shares).map(([name, ns]): Comparison => {
         const hits = sampled.find((f) => f.symbol.includes(name))?.samples ?? 0;
-        const { low, high } = wilsonInterval(hits, total);
+        const { low, high } = withUnsampled(wilsonInterval(hits, total), profile?.kappa);
         return { what: `share of ${name} in ${thread.name}`, truth: ns / inFunctions, low, high };
       });
       return [
