@@ -22,6 +22,7 @@ import { requireWritable } from '../record/write-once.ts';
 import { progressOn } from '../report/progress.ts';
 import { parseFlags } from '../scenario/flags.ts';
 import type { CommandContext } from './context.ts';
+import { writePages } from './generated-pages.ts';
 
 /** Runs the command; the exit code says whether the verdicts hold. */
 export async function attributeCommand(given: unknown, context: CommandContext): Promise<number> {
@@ -55,6 +56,7 @@ export async function attributeCommand(given: unknown, context: CommandContext):
       body: value,
     };
     const { record, path } = writeRecord(options.records, draft);
+    writePages(options.records, undefined);
     if (options.json) console.log(JSON.stringify(record));
     else print(body);
     progress.line(`record ${record.id.slice(0, 12)} in ${path}; evidence in ${folder}`);

@@ -19,6 +19,7 @@ import { calibrationTable, figure } from '../report/table.ts';
 import { calibrateOptions } from '../scenario/calibrate-options.ts';
 import { parseFlags } from '../scenario/flags.ts';
 import type { CommandContext } from './context.ts';
+import { writePages } from './generated-pages.ts';
 
 /** Calibrates, writes a record, prints its table. */
 export async function calibrateCommand(given: unknown, context: CommandContext): Promise<number> {
@@ -50,6 +51,7 @@ export async function calibrateCommand(given: unknown, context: CommandContext):
       foreignCpuShare: null,
     };
     const { record, path } = writeRecord(options.records, draft);
+    writePages(options.records, undefined);
     if (options.json) console.log(JSON.stringify(record));
     else console.log(calibrationTable(record as CalibrationRecord));
     progress.line(

@@ -15,8 +15,8 @@ import type { SweepOptions } from '../scenario/sweep-options.ts';
 import { campaignOf, draftParity, withoutMemory } from '../sweep/campaign-draft.ts';
 import { type CampaignEvents, type CampaignOutcome, runCampaign } from '../sweep/run-campaign.ts';
 import { completed, sweepArm } from '../sweep/run-sweep.ts';
-import { writeBenchmarks } from './benchmarks-page.ts';
 import type { CommandContext } from './context.ts';
+import { writePages } from './generated-pages.ts';
 
 const EXITS: Readonly<Record<CampaignVerdict['verdict'], number>> = {
   PASS: EXIT.ok,
@@ -47,7 +47,7 @@ export async function parityCommand(
     progress.end();
     if (options.json) console.log(JSON.stringify(record));
     else show(options, outcome);
-    const page = writeBenchmarks(options.records, options.benchmarks);
+    const page = writePages(options.records, options.benchmarks);
     progress.line(`record ${record.id.slice(0, 12)} in ${path}; page ${page}`);
     return outcome.end === undefined ? EXIT.interrupted : EXITS[outcome.end.verdict.verdict];
   } finally {

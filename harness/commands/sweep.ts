@@ -15,8 +15,8 @@ import { type SweepOptions, sweepOptions } from '../scenario/sweep-options.ts';
 import { draftSweep } from '../sweep/draft.ts';
 import { sweepProgress } from '../sweep/estimate.ts';
 import { planCells, runSweep, type SweepEvents } from '../sweep/run-sweep.ts';
-import { writeBenchmarks } from './benchmarks-page.ts';
 import type { CommandContext } from './context.ts';
+import { writePages } from './generated-pages.ts';
 import { parityCommand } from './parity.ts';
 
 /** Runs the command; the exit code says whether the numbers may be used. */
@@ -36,7 +36,7 @@ export async function sweepCommand(given: unknown, context: CommandContext): Pro
     });
     const { record, path } = writeRecord(options.records, draft, outcome.rows);
     progress.end();
-    const page = writeBenchmarks(options.records, options.benchmarks);
+    const page = writePages(options.records, options.benchmarks);
     show(record as SweepRecord, options);
     progress.line(`record ${record.id.slice(0, 12)} in ${path}; page ${page}`);
     return exitCode(record as SweepRecord);

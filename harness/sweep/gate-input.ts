@@ -58,18 +58,24 @@ export function aaRunFor(
   );
   const newest = runs.toSorted((a, b) => (a.createdUtc < b.createdUtc ? 1 : -1))[0];
   if (newest === undefined) return undefined;
-  const pairs = pairsOf(newest);
+  const boots = new Set(runs.map(({ environment }) => environment.bootIdHash)).size;
+  return { ...aaRunOf(newest), boots, ephemeral };
+}
+
+/** One A/A run by itself. */
+export function aaRunOf(record: ParityRecord): AaRun {
+  const pairs = pairsOf(record);
   const axes = PRIMARY_AXES.flatMap((id) => findAxis(id) ?? []);
   return {
-    env: newest.environment.envClass,
-    scenario: newest.scenario,
-    measuredAtMs: Date.parse(newest.createdUtc),
+    env: record.environment.envClass,
+    scenario: record.scenario,
+    measuredAtMs: Date.parse(record.createdUtc),
     pairs: pairs.length,
     launches: new Set(pairs.map(({ launch }) => launch)).size,
-    boots: new Set(runs.map(({ environment }) => environment.bootIdHash)).size,
-    ephemeral,
-    harnessDigest: newest.harness.sourceSha256,
-    cells: calibrateCells(axes, newest.workload.concurrencies, pairs),
+    boots: 1,
+    ephemeral: false,
+    harnessDigest: record.harness.sourceSha256,
+    cells: calibrateCells(axes, record.workload.concurrencies, pairs),
   };
 }
 
