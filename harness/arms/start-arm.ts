@@ -56,6 +56,17 @@ interface Reached {
 const READY_TIMEOUT_MS = 120_000;
 const READY_TOKENS = 8;
 
+/**
+ * The arm with everything built that it needs, so that no server idles through a compilation; a revision that moves, such as
+ * HEAD, is pinned to the commit that it is now.
+ */
+export async function prepareArm(arm: Arm, demand: ArmDemand): Promise<Arm> {
+  if (arm.kind !== 'git') return arm;
+  demand.onStage(`building ${arm.revision}`);
+  const { commit } = await buildRevision(arm.revision, demand.cacheFolder, demand.signal);
+  return { ...arm, revision: commit, label: arm.label ?? `git:${arm.revision.slice(0, 24)}` };
+}
+
 /** Starts or reaches the arm. SERVER_NOT_READY and SERVER_WRONG say why it cannot be measured; nothing is left running then. */
 export async function startArm(arm: Arm, demand: ArmDemand): Promise<RunningArm> {
   const startedNs = process.hrtime.bigint();
@@ -65,7 +76,8 @@ export async function startArm(arm: Arm, demand: ArmDemand): Promise<RunningArm>
     await untilRight(arm, reached, identity, demand);
     const startSeconds =
       arm.kind === 'url' ? null : Number(process.hrtime.bigint() - startedNs) / 1e9;
-    const label = arm.label ?? (arm.kind === 'git' ? `git:${arm.revision}` : identity.name);
+    const label =
+      arm.label ?? (arm.kind === 'git' ? `git:${arm.revision.slice(0, 24)}` : identity.name);
     return { role: arm.kind, label, identity, startSeconds, ...reached };
   } catch (error) {
     await reached.stop();

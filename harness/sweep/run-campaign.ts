@@ -1,6 +1,6 @@
 // A comparison of two arms: asks the campaign what to do next, starts both servers anew for every launch, measures the legs of
 // each pair one after the other with the same prompts, and stops when the campaign says so. It decides and prints nothing.
-import { type RunningArm, startArm } from '../arms/start-arm.ts';
+import { prepareArm, type RunningArm, startArm } from '../arms/start-arm.ts';
 import type { Campaign, CampaignStep } from '../parity/campaign.ts';
 import { campaignProgress, nextStep } from '../parity/campaign.ts';
 import type { MeasuredPair } from '../parity/pairs.ts';
@@ -49,6 +49,11 @@ export async function runCampaign(
   let running: Record<Role, RunningArm> | undefined;
   let last: Record<Role, RunningArm> | undefined;
   try {
+    const demand = demandOf(options, events, place);
+    const prepared = {
+      ours: await prepareArm(arms.ours, demand),
+      reference: await prepareArm(arms.reference, demand),
+    };
     for (;;) {
       const step = nextStep(campaign, outcome.results);
       if (step.do === 'stop') return { ...outcome, arms: required(last), end: step };
@@ -56,7 +61,7 @@ export async function runCampaign(
       if (step.freshLaunch || running === undefined) {
         await stopBoth(running);
         running = undefined;
-        running = await startBoth(arms, options, events, place);
+        running = await startBoth(prepared, options, events, place);
         last = running;
       }
       const measured = await measurePair(options, running, step, place.signal);
