@@ -164,13 +164,11 @@ test('logits are the same bits alone, in a batch, in chunks, token by token, and
         for (let i = 1; i < cuts.length; i++) {
           const position = cuts[i - 1] ?? 0;
           const piece = { sequence: 0, tokens: tokens.slice(position, cuts[i]), position };
-          const company = others
-            .slice(0, i % 6)
-            .map((other, b) => ({
-              sequence: b + 1,
-              tokens: other.slice(0, 1 + i * 2),
-              position: 0,
-            }));
+          const company = others.slice(0, i % 6).map((other, b) => ({
+            sequence: b + 1,
+            tokens: other.slice(0, 1 + i * 2),
+            position: 0,
+          }));
           logits = step(engine, [...company, piece]).at(-1);
         }
         return logits;

@@ -172,7 +172,9 @@ export function oracleLogits(model: TinyModel, tokens: readonly number[]): Float
   const get = (name: string): Matrix => model.values.get(`${name}.weight`) ?? [];
   const vector = (name: string): Float64Array => get(name)[0] ?? new Float64Array();
   const norm = (x: Float64Array, name: string) => rmsNorm(x, vector(name), shape.normEpsilon);
-  let hidden: Float64Array[] = tokens.map((token) => Float64Array.from(get('token_embd')[token] ?? []));
+  let hidden: Float64Array[] = tokens.map((token) =>
+    Float64Array.from(get('token_embd')[token] ?? []),
+  );
   for (let layer = 0; layer < shape.layers; layer++) {
     const part = (name: string) => `blk.${layer}.${name}`;
     const inputs = hidden.map((x) => norm(x, part('attn_norm')));
