@@ -2,6 +2,7 @@
 // Only this file and main.ts read the command line and the environment.
 import { availableParallelism } from 'node:os';
 import { z } from 'zod';
+import { SEAMS } from './engine/injection.ts';
 import { ACTIVATIONS, ISAS, KV_FORMATS } from './engine/native-names.ts';
 import { ServerError } from './errors.ts';
 import { POLICIES } from './scheduler/request-queue.ts';
@@ -37,6 +38,17 @@ const bytes = z.string().transform((value, context) => {
   const parsed = parseBytes(value);
   if (parsed !== undefined && parsed > 0) return parsed;
   context.addIssue({ code: 'custom', message: 'must be a size such as 512MiB or 2GiB' });
+  return z.NEVER;
+});
+const injection = z.string().transform((value, context) => {
+  const [seam, delay] = value.split(':');
+  const known = SEAMS.find((each) => each === seam);
+  const delayUs = Number(/^\+?(\d{1,7})$/.exec(delay ?? '')?.[1]);
+  if (known && delayUs > 0) return { seam: known, delayUs };
+  context.addIssue({
+    code: 'custom',
+    message: 'must be engine:+MICROSECONDS or frontend:+MICROSECONDS',
+  });
   return z.NEVER;
 });
 const oneOf = <const Names extends readonly [string, ...string[]]>(names: Names) =>
@@ -120,6 +132,11 @@ export const serveFlags = z.object({
   unreadLimit: bytes
     .default(8 * 2 ** 20)
     .describe('what a slow reader may leave unread before it is dropped'),
+  inject: injection
+    .optional()
+    .describe(
+      'spin so many microseconds a step at a seam, such as engine:+500, to prove attribution',
+    ),
   exitWithParent: z
     .boolean()
     .default(false)

@@ -101,6 +101,7 @@ async function startNativeEngine(
   const { weightsPath, shape, tensors, eosIds } = loaded;
   try {
     const engine = await startEngine({
+      injection: flags.inject,
       onFault,
       scheduler: {
         ...bounds,

@@ -33,7 +33,7 @@ export const sweepOptions = z.object({
     .meta({ value: 'N', description: 'tokens of each answer' }),
   requests: wholeFlag(1, 1_000_000).optional().meta({
     value: 'N',
-    description: 'measured requests a cell (default 8, or twice the concurrency if more)',
+    description: 'measured requests a cell (default 24, or three times the concurrency if more)',
   }),
   seed: wholeFlag(0, 2 ** 31 - 1)
     .default(1)

@@ -22,9 +22,12 @@ export interface SweepOutcome {
   interrupted: boolean;
 }
 
-/** Requests that count, where nobody says: enough for a median, and for a few rounds of every slot. */
+/** The fewest requests from which a median may be compared (metrics: p50). */
+const LEAST_REQUESTS = 24;
+
+/** Requests that count, where nobody says: enough for a median, and for three rounds of every slot. */
 export function defaultRequests(concurrency: number): number {
-  return Math.max(8, 2 * concurrency);
+  return Math.max(LEAST_REQUESTS, 3 * concurrency);
 }
 
 /** The cells in the order in which they are measured. */

@@ -6,6 +6,7 @@ import type { Scheduler } from '../scheduler/scheduler.ts';
 import type { Sequence } from '../scheduler/sequence.ts';
 import type { StepPlan } from '../scheduler/step-plan.ts';
 import { FINISH, type FinishCode } from '../scheduler/stop-rules.ts';
+import { spinFor } from './injection.ts';
 import type { LiveStats } from './live-stats.ts';
 import { LogitStage } from './logit-stage.ts';
 import { type EngineCommand, type StepReport, TOKEN_STRIDE } from './messages.ts';
@@ -19,6 +20,8 @@ export interface EngineCoreParts {
   stats: LiveStats;
   maxLogitRows: number;
   eosIds: readonly number[];
+  /** Spun once a step, after the draw; 0 unless attribution asks for it. */
+  injectedUs: number;
   report(report: StepReport): void;
   answerReset(ticket: number, done: boolean): void;
 }
@@ -106,6 +109,7 @@ export class EngineCore {
     this.#logitStage.beforeDraw(plan);
     runner.sample(plan, this.#drawn);
     const sampledNs = monotonicNs();
+    spinFor(this.#parts.injectedUs);
     const admitted = this.#admitted(plan, scheduledNs);
     const contextTokens = plan.sequences.reduce((sum, { computed }) => sum + computed, 0);
     this.#tokenCount = 0;

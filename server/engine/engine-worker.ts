@@ -9,6 +9,7 @@ import { Scheduler, type SchedulerOptions } from '../scheduler/scheduler.ts';
 import { BLOCK_TOKENS } from '../scheduler/sequence.ts';
 import { EngineCore } from './engine-core.ts';
 import { FakeRunner, type FakeRunnerOptions } from './fake-runner.ts';
+import { delayAt, type Injection } from './injection.ts';
 import { LiveStats } from './live-stats.ts';
 import type { EngineCommand, EngineEvent } from './messages.ts';
 import { NativeRunner, nameThread } from './native-runner.ts';
@@ -26,6 +27,7 @@ export interface WorkerInput {
   stats: SharedArrayBuffer;
   scheduler: SchedulerOptions;
   runner: RunnerChoice;
+  injection: Injection | undefined;
 }
 
 /** Bounds the wait for a wake-up that was somehow lost; the engine then looks for itself. */
@@ -100,6 +102,7 @@ function main(input: WorkerInput): void {
     stats: new LiveStats(input.stats),
     maxLogitRows: input.scheduler.maxLogitRows,
     eosIds: input.scheduler.eosIds,
+    injectedUs: delayAt('engine', input.injection),
     report: post,
     answerReset: (ticket, done) => post({ type: 'prefixCacheReset', ticket, done }),
   });

@@ -15,6 +15,7 @@ import type { SchedulerOptions } from '../scheduler/scheduler.ts';
 import type { SequenceSpec } from '../scheduler/sequence.ts';
 import type { FinishCode } from '../scheduler/stop-rules.ts';
 import type { RunnerChoice, WorkerInput } from './engine-worker.ts';
+import { delayAt, type Injection, spinFor } from './injection.ts';
 import { LiveStats } from './live-stats.ts';
 import { type EngineCommand, type EngineEvent, type StepReport, TOKEN_STRIDE } from './messages.ts';
 import { StepRing } from './step-ring.ts';
@@ -23,6 +24,7 @@ import { readThreadMap } from './thread-map.ts';
 export interface EngineStart {
   scheduler: SchedulerOptions;
   runner: RunnerChoice;
+  injection?: Injection | undefined;
   /** Told of exceptions that ended one request, for the log. */
   onFault(error: unknown): void;
 }
@@ -48,8 +50,8 @@ export async function startEngine(start: EngineStart): Promise<EngineClient> {
   const wake = new Int32Array(new SharedArrayBuffer(4));
   const { port1, port2 } = new MessageChannel();
   const shared = { wake: wake.buffer, ring: ring.shared, stats: stats.shared };
-  const { scheduler, runner, onFault } = start;
-  const workerData: WorkerInput = { port: port2, ...shared, scheduler, runner };
+  const { scheduler, runner, injection, onFault } = start;
+  const workerData: WorkerInput = { port: port2, ...shared, scheduler, runner, injection };
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
   const worker = new Worker(new URL(`./engine-worker.${extension}`, import.meta.url), {
     workerData,
@@ -66,7 +68,17 @@ export async function startEngine(start: EngineStart): Promise<EngineClient> {
     worker.once('exit', () => reject(new Error('The engine thread ended while it was starting.')));
   });
   worker.removeAllListeners();
-  return new WorkerClient({ info, worker, port: port1, wake, ring, live: stats, onFault });
+  const injectedUs = delayAt('frontend', injection);
+  return new WorkerClient({
+    info,
+    worker,
+    port: port1,
+    wake,
+    ring,
+    live: stats,
+    injectedUs,
+    onFault,
+  });
 }
 
 interface Parts {
@@ -76,6 +88,8 @@ interface Parts {
   wake: Int32Array;
   ring: StepRing;
   live: LiveStats;
+  /** Spun once a step before its tokens are looked at; 0 unless attribution asks for it. */
+  injectedUs: number;
   onFault(error: unknown): void;
 }
 
@@ -178,6 +192,7 @@ class WorkerClient implements EngineClient {
 
   #spread(report: StepReport): void {
     const receivedNs = monotonicNs();
+    spinFor(this.#parts.injectedUs);
     if (report.admitted) this.#spreadAdmitted(report.admitted, report.admittedNs);
     const { tokens, extras } = report;
     for (let entry = 0; entry < report.tokenCount; entry += 1) {
