@@ -3,6 +3,8 @@
 import type { ModelShape, TensorLocation } from '../../native/index.ts';
 import { ModelError } from './errors.ts';
 import type { Metadata } from './metadata.ts';
+import { shown } from './shown-name.ts';
+import { requireTensors } from './tensor-inventory.ts';
 
 const ARCHITECTURES = ['llama', 'qwen3'] as const;
 const LARGEST_CONTEXT = 1 << 24;
@@ -24,7 +26,7 @@ export function architectureFrom(
   if (!architecture) {
     throw new ModelError(
       'unsupported',
-      `the architecture "${named}" is not supported (supported: ${ARCHITECTURES.join(', ')}).`,
+      `the architecture "${shown(named)}" is not supported (supported: ${ARCHITECTURES.join(', ')}).`,
     );
   }
   const key = (name: string): string => `${architecture}.${name}`;
@@ -47,6 +49,7 @@ export function architectureFrom(
     ropeInterleaved: architecture === 'llama',
   };
   requireConsistent(metadata, key, shape);
+  requireTensors(shape, tensors);
   return { shape, contextLength: metadata.size(key('context_length'), LARGEST_CONTEXT) };
 }
 
@@ -60,6 +63,13 @@ function vocabularyOf(tensors: readonly TensorLocation[]): number {
 }
 
 function refuseWhatChangesTheMathematics(metadata: Metadata, key: (name: string) => string): void {
+  const parts = metadata.optionalNumber('split.count') ?? 1;
+  if (parts > 1) {
+    throw new ModelError(
+      'unsupported',
+      `the file is one of ${parts} parts; llama-gguf-split --merge joins them.`,
+    );
+  }
   const experts = metadata.optionalNumber(key('expert_count')) ?? 0;
   if (experts > 0) {
     throw new ModelError(
@@ -76,7 +86,7 @@ function refuseWhatChangesTheMathematics(metadata: Metadata, key: (name: string)
   }
   const scaling = metadata.optionalString(key('rope.scaling.type')) ?? 'none';
   if (scaling !== 'none' && scaling !== 'linear') {
-    throw new ModelError('unsupported', `rope scaling "${scaling}" is not supported.`);
+    throw new ModelError('unsupported', `rope scaling "${shown(scaling)}" is not supported.`);
   }
   for (const name of ['attention.scale', 'logit_scale', 'residual_scale', 'embedding_scale']) {
     const scale = metadata.optionalNumber(key(name)) ?? 0;
@@ -104,6 +114,12 @@ function requireConsistent(
     throw new ModelError(
       'unsupported',
       `rotating ${rotated} of ${headWidth} dimensions is not supported.`,
+    );
+  }
+  if (!(shape.normEpsilon > 0 && shape.normEpsilon < 1)) {
+    throw new ModelError(
+      'corrupt',
+      `the norm's epsilon is ${shape.normEpsilon}; it must be above 0 and below 1.`,
     );
   }
   if (heads % kvHeads !== 0) {

@@ -5,6 +5,7 @@ import { basename } from 'node:path';
 import type { TensorLocation } from '../../native/index.ts';
 import { ModelError } from './errors.ts';
 import { HeaderCursor } from './header-cursor.ts';
+import { shown } from './shown-name.ts';
 import { TENSOR_TYPES_BY_ID, tensorTypeName } from './tensor-types.ts';
 
 export type GgufScalar = number | boolean | string;
@@ -22,6 +23,8 @@ export interface GgufFile {
 const MAGIC = 0x46554747;
 const DEFAULT_ALIGNMENT = 32;
 const MAX_DIMENSIONS = 4;
+/** Of tensors, and of metadata entries: the largest models have a few thousand. */
+const MAX_ENTRIES = 1 << 16;
 /** Key length, type and one byte of value; name length, dimension count, one dimension, type and offset. */
 const LEAST_PAIR_BYTES = 13;
 const LEAST_TENSOR_BYTES = 32;
@@ -82,6 +85,12 @@ function parse(path: string, cursor: HeaderCursor, fileBytes: number): GgufFile 
   }
   const tensorCount = cursor.count(LEAST_TENSOR_BYTES, 'tensors');
   const pairCount = cursor.count(LEAST_PAIR_BYTES, 'metadata entries');
+  if (tensorCount > MAX_ENTRIES || pairCount > MAX_ENTRIES) {
+    throw new ModelError(
+      'corrupt',
+      `the header announces ${tensorCount} tensors and ${pairCount} metadata entries, which no model has.`,
+    );
+  }
   const metadata = readMetadata(cursor, pairCount);
   const infos = readTensorInfos(cursor, tensorCount);
   const alignment = alignmentOf(metadata);
@@ -120,11 +129,6 @@ function scalarOf(type: number, key: string): Scalar {
   return scalar;
 }
 
-/** A name from the file, short and printable. */
-function shown(name: string): string {
-  return name.slice(0, 80).replace(/[^\x20-\x7e]/g, '?');
-}
-
 interface TensorInfo {
   name: string;
   /** As in the file: the fastest dimension first. */
@@ -161,7 +165,7 @@ function alignmentOf(metadata: Map<string, GgufValue>): number {
   if (!isPowerOfTwo) {
     throw new ModelError(
       'corrupt',
-      `general.alignment is ${alignment}; it must be a power of two.`,
+      `general.alignment is ${shown(String(alignment))}; it must be a power of two.`,
     );
   }
   return alignment;

@@ -1,13 +1,17 @@
 // Reads a GGUF header forwards. Every length is checked against what the file still holds before anything is allocated,
-// so a header of 160 bytes cannot ask for gigabytes.
+// so a header of 160 bytes cannot ask for gigabytes, and a file of gigabytes cannot pass for one long header.
 import { readSync } from 'node:fs';
 import { ModelError } from './errors.ts';
 
 const WINDOW_BYTES = 1 << 20;
+/** The largest vocabularies known take about a sixth of this. */
+const MOST_HEADER_BYTES = 64 << 20;
 
 export class HeaderCursor {
   readonly #fd: number;
   readonly #fileBytes: number;
+  /** Where the header has to end at the latest. */
+  readonly #limit: number;
   #window = Buffer.alloc(0);
   #windowStart = 0;
   #position = 0;
@@ -15,6 +19,7 @@ export class HeaderCursor {
   constructor(fd: number, fileBytes: number) {
     this.#fd = fd;
     this.#fileBytes = fileBytes;
+    this.#limit = Math.min(fileBytes, MOST_HEADER_BYTES);
   }
 
   /** Bytes read so far. */
@@ -22,8 +27,9 @@ export class HeaderCursor {
     return this.#position;
   }
 
+  /** Bytes that the header may still take. */
   get remainingBytes(): number {
-    return this.#fileBytes - this.#position;
+    return this.#limit - this.#position;
   }
 
   u8(): number {
@@ -64,7 +70,7 @@ export class HeaderCursor {
     if (count * leastBytes > this.remainingBytes) {
       throw new ModelError(
         'truncated',
-        `The header announces ${count} ${what}, more than the file of ${this.#fileBytes} bytes can hold.`,
+        `The header announces ${count} ${what}, more than ${this.#holder()} can hold.`,
       );
     }
     return count;
@@ -75,12 +81,15 @@ export class HeaderCursor {
     return this.#take(length).toString('utf8');
   }
 
+  #holder(): string {
+    return this.#limit < this.#fileBytes
+      ? `the ${this.#limit} bytes that a header may have`
+      : `the file of ${this.#fileBytes} bytes`;
+  }
+
   #take(bytes: number): Buffer {
     if (bytes > this.remainingBytes) {
-      throw new ModelError(
-        'truncated',
-        `The file ends inside its header, at byte ${this.#fileBytes}.`,
-      );
+      throw new ModelError('truncated', `The header does not end within ${this.#holder()}.`);
     }
     let offset = this.#position - this.#windowStart;
     if (offset + bytes > this.#window.length) {

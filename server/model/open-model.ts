@@ -11,6 +11,7 @@ import { type GgufFile, readGguf } from './gguf-reader.ts';
 import { Metadata } from './metadata.ts';
 import { ensureSynthetic } from './synthetic.ts';
 import { type Tokenizer, tokenizerFrom } from './tokenizer.ts';
+import { tokenizerFromJson } from './tokenizer-json.ts';
 
 export interface LoadedModel {
   /** general.name of the file, or its name. */
@@ -89,7 +90,13 @@ function onlyGgufIn(folder: string, spec: string): string {
 function describe(file: GgufFile): LoadedModel {
   const metadata = new Metadata(file.metadata);
   const { shape, contextLength } = architectureFrom(metadata, file.tensors, ropeFactors(file));
-  const tokenizer = tokenizerFrom(metadata);
+  const tokenizer = tokenizerOf(metadata, file.path);
+  if (tokenizer.vocabularySize > shape.vocabulary) {
+    throw new ModelError(
+      'corrupt',
+      `the tokenizer has ${tokenizer.vocabularySize} tokens, the embedding only ${shape.vocabulary} rows.`,
+    );
+  }
   const chatTemplate = metadata.optionalString('tokenizer.chat_template');
   return {
     name: metadata.optionalString('general.name') || basename(file.path, '.gguf'),
@@ -109,6 +116,17 @@ function describe(file: GgufFile): LoadedModel {
     quantisation: quantisationOf(file.tensors),
     parameters: file.tensors.reduce((sum, { shape: extents }) => sum + product(extents), 0),
   };
+}
+
+/** The file's own tokenizer; where we cannot use it, that of a tokenizer.json beside the file. */
+function tokenizerOf(metadata: Metadata, path: string): Tokenizer {
+  try {
+    return tokenizerFrom(metadata);
+  } catch (error) {
+    const json = join(dirname(path), 'tokenizer.json');
+    if (!statSync(json, { throwIfNoEntry: false })) throw error;
+    return tokenizerFromJson(json);
+  }
 }
 
 function product(extents: readonly number[]): number {

@@ -1,6 +1,7 @@
 // How a text is cut into pieces before byte pairs are merged, by the name that GGUF files give the rule. A wrong rule would
 // change prompts silently, so an unknown name is an error.
 import { ModelError } from './errors.ts';
+import { shown } from './shown-name.ts';
 
 // The published patterns write (?i:'s|'t|...), which JavaScript's regular expressions do not have.
 const CONTRACTIONS = "'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD]";
@@ -82,6 +83,6 @@ export function preTokenizerOf(name: string): PreTokenizer {
   if (rule) return rule;
   throw new ModelError(
     'unsupported',
-    `the tokenizer's rule "${name}" is not known (known: ${[...RULES.keys()].join(', ')}).`,
+    `the tokenizer's rule "${shown(name)}" is not known (known: ${[...RULES.keys()].join(', ')}).`,
   );
 }

@@ -9,11 +9,11 @@ import { readGguf } from './gguf-reader.ts';
 import { type TypedValue, tensorBytes, writeGguf } from './gguf-writer.ts';
 import { Metadata } from './metadata.ts';
 import { SYNTHETIC_SHAPES, type SyntheticShape, tensorsOfShape } from './synthetic-shapes.ts';
+import { UNUSED } from './token-types.ts';
 
 /** Goes up when the same name and seed would give other bytes. */
 const GENERATOR_VERSION = 1;
 const SEED = 1;
-const UNUSED_TOKEN = 5;
 const PIECE_BYTES = 1 << 20;
 
 const PACKAGE_ROOT = join(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
@@ -69,7 +69,7 @@ async function metadataOf(name: string, shape: SyntheticShape): Promise<Map<stri
   const types = source.numbers('tokenizer.ggml.token_type');
   for (let id = tokens.length; id < shape.vocabulary; id++) {
     tokens.push(`[unused${id}]`);
-    types.push(UNUSED_TOKEN);
+    types.push(UNUSED);
   }
   return new Map<string, TypedValue>([
     ['general.architecture', string(shape.architecture)],

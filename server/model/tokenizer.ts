@@ -5,12 +5,15 @@ import { bytesOfTokenText } from './byte-alphabet.ts';
 import { ModelError } from './errors.ts';
 import type { Metadata } from './metadata.ts';
 import { type PreTokenizer, preTokenizerOf } from './pre-tokenizers.ts';
+import { shown } from './shown-name.ts';
+import { CONTROL, NORMAL, USER_DEFINED } from './token-types.ts';
 
 export interface Tokenizer {
   readonly vocabularySize: number;
   /**
    * Token ids of `text`. addSpecialTokens (default true) puts BOS first where the model wants it; parseSpecial
-   * (default true) reads special tokens' names in the text as those tokens.
+   * (default true) reads special tokens' names in the text as those tokens. Tokens that only stand for a fixed
+   * text (GGUF's "user defined") are found either way.
    */
   encode(text: string, options?: { addSpecialTokens?: boolean; parseSpecial?: boolean }): number[];
   /** The text of `ids`; bytes that are not UTF-8 become U+FFFD, ids that do not exist nothing. */
@@ -24,15 +27,30 @@ export interface Tokenizer {
   readonly addBos: boolean;
 }
 
-const CONTROL = 3;
-const USER_DEFINED = 4;
 const NOTHING = new Uint8Array();
 
 /** The vocabulary as the file has it. */
-interface Vocabulary {
+export interface Vocabulary {
   tokens: string[];
+  /** Pairs with a space between, the first merged first. */
   merges: string[];
+  /** Of each token, as token-types.ts has them. */
   types: number[];
+}
+
+interface SpecialIds {
+  bosId?: number;
+  eosIds: number[];
+  addBos: boolean;
+}
+
+/** A tokenizer of this vocabulary that cuts text by `rule`. */
+export function makeTokenizer(
+  vocabulary: Vocabulary,
+  rule: PreTokenizer,
+  special: SpecialIds,
+): Tokenizer {
+  return new ByteLevelTokenizer(vocabulary, rule, special);
 }
 
 /** Builds the tokenizer that the metadata describes; ModelError names what is missing or not supported. */
@@ -41,14 +59,14 @@ export function tokenizerFrom(metadata: Metadata): Tokenizer {
   if (kind !== 'gpt2') {
     throw new ModelError(
       'unsupported',
-      `the tokenizer is of kind "${kind}"; only byte-level BPE ("gpt2") is supported.`,
+      `the tokenizer is of kind "${shown(kind)}"; only byte-level BPE ("gpt2") is supported.`,
     );
   }
   const vocabulary = readVocabulary(metadata);
   const rule = preTokenizerOf(metadata.optionalString('tokenizer.ggml.pre') ?? 'default');
   const size = vocabulary.tokens.length;
   const bosId = optionalId(metadata, 'bos', size);
-  return new ByteLevelTokenizer(vocabulary, rule, {
+  return makeTokenizer(vocabulary, rule, {
     ...(bosId !== undefined && { bosId }),
     eosIds: ['eos', 'eot', 'eom'].flatMap((name) => optionalId(metadata, name, size) ?? []),
     addBos: metadata.optionalBoolean('tokenizer.ggml.add_bos_token') ?? rule.addBos,
@@ -59,7 +77,7 @@ function readVocabulary(metadata: Metadata): Vocabulary {
   const tokens = metadata.strings('tokenizer.ggml.tokens');
   const types = metadata.has('tokenizer.ggml.token_type')
     ? metadata.numbers('tokenizer.ggml.token_type')
-    : tokens.map(() => 1);
+    : tokens.map(() => NORMAL);
   if (types.length !== tokens.length) {
     throw new ModelError(
       'corrupt',
@@ -69,7 +87,7 @@ function readVocabulary(metadata: Metadata): Vocabulary {
   const merges = metadata.strings('tokenizer.ggml.merges');
   const broken = merges.find((merge) => merge.split(' ').length !== 2);
   if (broken !== undefined) {
-    throw new ModelError('corrupt', `the merge rule ${JSON.stringify(broken)} is not a pair.`);
+    throw new ModelError('corrupt', `the merge rule "${shown(broken)}" is not a pair.`);
   }
   return { tokens, merges, types };
 }
@@ -93,11 +111,7 @@ class ByteLevelTokenizer implements Tokenizer {
   #parsing: BpeTokenizer | undefined;
   #plain: BpeTokenizer | undefined;
 
-  constructor(
-    vocabulary: Vocabulary,
-    rule: PreTokenizer,
-    special: { bosId?: number; eosIds: number[]; addBos: boolean },
-  ) {
+  constructor(vocabulary: Vocabulary, rule: PreTokenizer, special: SpecialIds) {
     const isRaw = (id: number) => isAdded(vocabulary.types[id]);
     const utf8 = new TextEncoder();
     this.vocabularySize = vocabulary.tokens.length;
@@ -157,7 +171,7 @@ function isAdded(type: number | undefined): boolean {
 function makeBpe(vocabulary: Vocabulary, rule: PreTokenizer, parseSpecial: boolean): BpeTokenizer {
   const { tokens, types, merges } = vocabulary;
   const addedTokens = tokens.flatMap((content, id) =>
-    parseSpecial && isAdded(types[id])
+    types[id] === USER_DEFINED || (parseSpecial && types[id] === CONTROL)
       ? [{ id, content, special: types[id] === CONTROL, normalized: false }]
       : [],
   );
