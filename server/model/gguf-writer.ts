@@ -1,7 +1,19 @@
 // Writes a GGUF version 3 file whole or not at all: into a temporary file beside the target, synced, then renamed. Two
-// processes that write the same path at once both succeed, and readers see one of the two.
-import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
-import { dirname } from 'node:path';
+// processes that write the same path at once both succeed, and readers see one of the two. What a killed process left
+// is removed when the next file is written.
+import { randomUUID } from 'node:crypto';
+import {
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
 import type { TensorTypeName } from '../../native/index.ts';
 import type { GgufScalar } from './gguf-reader.ts';
 import { TENSOR_TYPES_BY_ID } from './tensor-types.ts';
@@ -112,26 +124,67 @@ function encodeHeader(
   return Buffer.concat([header, Buffer.alloc(paddingAfter(header.length))]);
 }
 
+const PARTIAL = '.partial';
+/** A writer at work touches its file all the time; only a slow sync may pause it. */
+const ABANDONED_AFTER_MS = 5 * 60_000;
+
+/** Gigabytes that a killed process left: no process would ever finish them. */
+function removeAbandoned(folder: string): void {
+  const fresh = join(folder, `${randomUUID()}${PARTIAL}`);
+  closeSync(openSync(fresh, 'wx'));
+  // The file system's own clock, which on a network disk need not be ours.
+  const nowMs = statSync(fresh).mtimeMs;
+  rmSync(fresh);
+  for (const name of readdirSync(folder)) {
+    if (!name.endsWith(PARTIAL)) continue;
+    const path = join(folder, name);
+    const touchedMs = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? nowMs;
+    if (nowMs - touchedMs <= ABANDONED_AFTER_MS) continue;
+    try {
+      rmSync(path, { force: true });
+    } catch {
+      // Somebody else's, who may remove it; this write does without.
+    }
+  }
+}
+
+function writeTensor(tensor: TensorToWrite, write: (bytes: Uint8Array) => void): void {
+  const bytes = tensorBytes(tensor.type, tensor.shape);
+  let produced = 0;
+  tensor.produce((piece) => {
+    produced += piece.length;
+    write(piece);
+  });
+  // Every later tensor would be read from the wrong place.
+  if (produced !== bytes) {
+    throw new Error(`tensor ${tensor.name} has ${bytes} bytes; ${produced} were produced`);
+  }
+  write(Buffer.alloc(paddingAfter(bytes)));
+}
+
 /** Writes the file; errors of the file system pass through, and leave nothing behind. */
 export function writeGguf(
   path: string,
   metadata: ReadonlyMap<string, TypedValue>,
   tensors: readonly TensorToWrite[],
 ): void {
-  mkdirSync(dirname(path), { recursive: true });
-  const temporary = `${path}.${process.pid}.partial`;
-  const fd = openSync(temporary, 'w');
+  const folder = dirname(path);
+  mkdirSync(folder, { recursive: true });
+  removeAbandoned(folder);
+  // Containers that share a folder may have equal process ids.
+  const temporary = `${path}.${randomUUID()}${PARTIAL}`;
+  const fd = openSync(temporary, 'wx');
   try {
-    const write = (bytes: Uint8Array): void => {
-      for (let done = 0; done < bytes.length; ) done += writeSync(fd, bytes, done);
-    };
-    write(encodeHeader(metadata, tensors));
-    for (const tensor of tensors) {
-      tensor.produce(write);
-      write(Buffer.alloc(paddingAfter(tensorBytes(tensor.type, tensor.shape))));
+    try {
+      const write = (bytes: Uint8Array): void => {
+        for (let done = 0; done < bytes.length; ) done += writeSync(fd, bytes, done);
+      };
+      write(encodeHeader(metadata, tensors));
+      for (const tensor of tensors) writeTensor(tensor, write);
+      fsyncSync(fd);
+    } finally {
+      closeSync(fd);
     }
-    fsyncSync(fd);
-    closeSync(fd);
     renameSync(temporary, path);
   } catch (error) {
     rmSync(temporary, { force: true });
