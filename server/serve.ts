@@ -210,6 +210,8 @@ interface StopParts {
 }
 
 const DRAIN_POLL_MS = 20;
+/** How long a client on a busy machine may take to read its last event before its socket is cut. */
+const LAST_BYTES_MS = 5000;
 
 async function stopServer({ app, engine, admission, withinMs }: StopParts): Promise<void> {
   admission.drain();
@@ -220,6 +222,6 @@ async function stopServer({ app, engine, admission, withinMs }: StopParts): Prom
   // Live requests get an error event here, and their sockets close with them.
   await engine.close();
   const closed = app.close();
-  setTimeout(() => app.server.closeAllConnections(), 500).unref();
+  setTimeout(() => app.server.closeAllConnections(), LAST_BYTES_MS).unref();
   await closed;
 }

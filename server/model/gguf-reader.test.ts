@@ -215,6 +215,17 @@ test('a file of gigabytes cannot pass for one long header', async () => {
   }
 });
 
+test('a list of ten million numbers is refused before it takes any memory', async () => {
+  const count = 10_000_000;
+  const bytes = Buffer.concat([
+    header(0, 1, text('k'), u32(9), u32(0), u64(count)),
+    Buffer.alloc(count),
+  ]);
+  const before = process.memoryUsage().heapUsed;
+  assert.match(await refusal(bytes), /"k" has 10000000 elements, which no model has/);
+  assert.ok(process.memoryUsage().heapUsed - before < 20e6);
+});
+
 test('specs that name no model are refused with what to do', async () => {
   const two = join(folder, 'two');
   mkdirSync(two);

@@ -25,6 +25,9 @@ const DEFAULT_ALIGNMENT = 32;
 const MAX_DIMENSIONS = 4;
 /** Of tensors, and of metadata entries: the largest models have a few thousand. */
 const MAX_ENTRIES = 1 << 16;
+/** Of one list: vocabularies and merges of the largest models have a few hundred thousand. As values they take far more
+ * memory than in the file. */
+const MAX_ELEMENTS = 1 << 21;
 /** Key length, type and one byte of value; name length, dimension count, one dimension, type and offset. */
 const LEAST_PAIR_BYTES = 13;
 const LEAST_TENSOR_BYTES = 32;
@@ -53,12 +56,18 @@ export async function readGguf(path: string): Promise<GgufFile> {
   try {
     const status = fstatSync(fd);
     if (!status.isFile()) throw new ModelError('not_gguf', `${path} is not a file.`);
-    return parse(path, new HeaderCursor(fd, status.size), status.size);
+    return parseNamed(path, fd, status.size);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function parseNamed(path: string, fd: number, fileBytes: number): GgufFile {
+  try {
+    return parse(path, new HeaderCursor(fd, fileBytes), fileBytes);
   } catch (error) {
     if (!(error instanceof ModelError)) throw error;
     throw new ModelError(error.code, `${basename(path)}: ${error.message}`, { cause: error });
-  } finally {
-    closeSync(fd);
   }
 }
 
@@ -117,6 +126,12 @@ function readValue(cursor: HeaderCursor, type: number, key: string, depth: numbe
   }
   const element = scalarOf(cursor.u32(), key);
   const count = cursor.count(element.leastBytes, `elements of "${shown(key)}"`);
+  if (count > MAX_ELEMENTS) {
+    throw new ModelError(
+      'corrupt',
+      `metadata "${shown(key)}" has ${count} elements, which no model has.`,
+    );
+  }
   const values: GgufScalar[] = [];
   for (let i = 0; i < count; i++) values.push(element.read(cursor));
   return values;
