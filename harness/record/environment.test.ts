@@ -77,12 +77,24 @@ test('folders and host names are taken out wherever they occur, and the record s
     secrets,
   );
   assert.deepEqual(value, {
-    command: ['serve', '--model', './m.gguf', '/home/evelyn/x'],
+    command: ['serve', '--model', './m.gguf', 'FOLDER/x'],
     nested: { log: 'on HOST at http://localhost:1 in ~', n: 3, none: null },
   });
   assert.deepEqual(
     removed.map(({ what }) => what),
     ['folders', 'host name'],
+  );
+  const kept = [
+    '/v1/completions',
+    'http://127.0.0.1:8000/v1/models',
+    '/proc/1/stat',
+    '/usr/bin/perf',
+    'a/b',
+  ];
+  assert.deepEqual(redact(kept, secrets).value, kept);
+  assert.deepEqual(
+    redact('model=/mnt/big disk/x /data/models/m-1.gguf', secrets).value,
+    'model=FOLDER/big disk/x FOLDER/m-1.gguf',
   );
   assert.deepEqual(redact({ a: 'plain' }, secrets).removed, []);
 });

@@ -6,6 +6,11 @@ export interface Private {
   hostNames: readonly string[];
 }
 
+/** A path from the root: its folders say where someone keeps things, its last name what was used. Paths that every machine
+ * has and those of HTTP interfaces stay. */
+const ABSOLUTE_FOLDERS =
+  /(?<![\w.:/~}-])\/(?!(?:v\d|proc|sys|dev|usr|etc|bin|lib|debug)\/)(?:[\w.+@%-]+\/)+(?=[\w.+@%-])/g;
+
 export interface Redacted<T> {
   value: T;
   /** What was removed, for the record. */
@@ -28,6 +33,9 @@ export function redact<T>(value: T, secrets: Private): Redacted<T> {
       folderSeen ||= next !== cleaned;
       cleaned = next;
     }
+    const named = cleaned.replaceAll(ABSOLUTE_FOLDERS, 'FOLDER/');
+    folderSeen ||= named !== cleaned;
+    cleaned = named;
     for (const host of hosts) {
       const next = cleaned.replaceAll(new RegExp(`\\b${escaped(host)}\\b`, 'g'), 'HOST');
       hostSeen ||= next !== cleaned;
