@@ -1,14 +1,17 @@
 // Runs the built tests beside their sources; a test whose source is gone does not run, even when
-// its build output still lies in dist/. `--slow` runs the *.slow.test.ts files instead.
+// its build output still lies in dist/. `--slow` runs the *.slow.test.ts files instead, and `--study`
+// the *.study.test.ts: statistics of coverage that hold on a quiet machine only.
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 
-const slow = process.argv.includes('--slow');
+const KINDS = ['slow', 'study'];
+const kind = KINDS.find((name) => process.argv.includes(`--${name}`));
 const only = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));
 const roots = ['harness', 'server', 'native', '.ci'];
+const kindOf = (path) => KINDS.find((name) => path.endsWith(`.${name}.test.ts`));
 const tests = roots
   .flatMap((root) => readdirSync(root, { recursive: true }).map((path) => `${root}/${path}`))
-  .filter((path) => path.endsWith('.test.ts') && path.endsWith('.slow.test.ts') === slow)
+  .filter((path) => path.endsWith('.test.ts') && kindOf(path) === kind)
   .filter((path) => only.length === 0 || only.some((part) => path.includes(part)))
   .map((path) => `dist/${path.replace(/\.ts$/, '.js')}`);
 if (tests.length === 0) {
